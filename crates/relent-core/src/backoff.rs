@@ -1,0 +1,114 @@
+//! How long to wait before the next attempt: a curve by retry number, and the randomness laid over it.
+//!
+//! The cap is a hard ceiling for every jitter, and the spread does not die at it. Everything is integer arithmetic on
+//! nanoseconds, saturating, and costs the same for retry 1 and retry `u32::MAX`.
+
+mod curve;
+mod jitter;
+
+pub use jitter::Jitter;
+
+use core::time::Duration;
+
+use crate::Ratio;
+use crate::time::nanos;
+
+/// Base, cap, multiplier, jitter and floor: the wait before each retry, hints and holds aside.
+///
+/// With e(k) = min(cap, base × multiplier^(k−1)) for retry k = 1, 2, …, [`Jitter`] says what is drawn from it.
+///
+/// ```
+/// use core::time::Duration;
+/// use relent_core::Backoff;
+///
+/// let backoff = Backoff::exponential(Duration::from_millis(100), Duration::from_secs(10));
+/// let (low, high) = backoff.range(3, Duration::ZERO);
+/// assert_eq!((low, high), (Duration::ZERO, Duration::from_millis(400)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    pub(crate) base: Duration,
+    pub(crate) cap: Duration,
+    pub(crate) multiplier: Ratio,
+    pub(crate) jitter: Jitter,
+    pub(crate) floor: Duration,
+}
+
+impl Backoff {
+    /// From `base`, doubling, never over `cap`, with full jitter.
+    #[must_use]
+    pub const fn exponential(base: Duration, cap: Duration) -> Backoff {
+        let multiplier = crate::defaults::MULTIPLIER;
+        Backoff { base, cap, multiplier, jitter: Jitter::Full, floor: Duration::ZERO }
+    }
+
+    /// The first wait, before jitter.
+    #[must_use]
+    pub const fn base(&self) -> Duration {
+        self.base
+    }
+
+    /// The hard ceiling of every wait.
+    #[must_use]
+    pub const fn cap(&self) -> Duration {
+        self.cap
+    }
+
+    /// What the wait grows by from one retry to the next.
+    #[must_use]
+    pub const fn multiplier(&self) -> Ratio {
+        self.multiplier
+    }
+
+    /// The randomness laid over the curve.
+    #[must_use]
+    pub const fn jitter(&self) -> Jitter {
+        self.jitter
+    }
+
+    /// The least wait, whatever the jitter draws.
+    #[must_use]
+    pub const fn floor(&self) -> Duration {
+        self.floor
+    }
+
+    /// e(k): the wait before retry `retry` (1 is the first) without jitter. Retry 0 waits for nothing.
+    #[must_use]
+    pub fn unjittered(&self, retry: u32) -> Duration {
+        if retry == 0 {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos(curve::at(nanos(self.base), nanos(self.cap), self.multiplier, retry - 1))
+    }
+
+    /// The wait before retry `retry`, drawn with the random `bits`; `previous` is the wait before the last retry, which
+    /// decorrelated jitter grows from.
+    #[must_use]
+    pub fn draw(&self, retry: u32, previous: Duration, bits: u64) -> Duration {
+        let (low, high) = self.bounds(retry, nanos(previous));
+        Duration::from_nanos(self.jitter.draw(low, high, nanos(self.cap), bits))
+    }
+
+    /// The least and the greatest wait that [`draw`](Backoff::draw) can answer.
+    #[must_use]
+    pub fn range(&self, retry: u32, previous: Duration) -> (Duration, Duration) {
+        let (low, high) = self.bounds(retry, nanos(previous));
+        (Duration::from_nanos(low), Duration::from_nanos(high.min(nanos(self.cap))))
+    }
+
+    /// What is drawn uniformly. Only `Decorrelated` may name a bound over the cap; its draw is cut back to it.
+    fn bounds(&self, retry: u32, previous: u64) -> (u64, u64) {
+        if retry == 0 {
+            return (0, 0);
+        }
+        let (base, cap) = (nanos(self.base), nanos(self.cap));
+        let floor = nanos(self.floor);
+        let (low, high) = match self.jitter {
+            Jitter::Decorrelated | Jitter::DecorrelatedBounded => {
+                self.jitter.walk(base, cap, if retry == 1 { base } else { previous.max(base) })
+            }
+            _ => self.jitter.bounds(curve::at(base, cap, self.multiplier, retry - 1), cap),
+        };
+        (low.max(floor), high.max(floor))
+    }
+}

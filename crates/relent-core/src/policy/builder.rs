@@ -1,0 +1,297 @@
+//! From wishes to a checked [`Policy`].
+
+use core::time::Duration;
+
+use super::{Nested, Policy, PolicyError, RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn};
+use crate::{Backoff, Jitter, Ratio, defaults};
+
+/// The longest length a policy takes.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Builds a [`Policy`]; bad values are refused by [`build`](PolicyBuilder::build), never clamped.
+///
+/// *Defaults*: see [`Policy`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a builder does nothing until build()"]
+pub struct PolicyBuilder(Policy);
+
+impl PolicyBuilder {
+    /// Attempts in all, the first included (default 3).
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.0.attempts = attempts;
+        self
+    }
+
+    /// The first wait, before jitter (default 100 ms). Zero means: at once.
+    pub fn base(mut self, base: Duration) -> Self {
+        self.0.backoff.base = base;
+        self
+    }
+
+    /// The hard ceiling of every backoff (default 10 s).
+    pub fn cap(mut self, cap: Duration) -> Self {
+        self.0.backoff.cap = cap;
+        self
+    }
+
+    /// What the wait grows by from one retry to the next (default 2).
+    pub fn multiplier(mut self, multiplier: Ratio) -> Self {
+        self.0.backoff.multiplier = multiplier;
+        self
+    }
+
+    /// The randomness laid over the curve (default [`Jitter::Full`]).
+    pub fn jitter(mut self, jitter: Jitter) -> Self {
+        self.0.backoff.jitter = jitter;
+        self
+    }
+
+    /// The least wait, whatever the jitter draws (default zero).
+    pub fn floor(mut self, floor: Duration) -> Self {
+        self.0.backoff.floor = floor;
+        self
+    }
+
+    /// The bound of one attempt (default 5 s).
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.0.attempt_timeout = Some(timeout);
+        self
+    }
+
+    /// An attempt may take as long as the call.
+    pub fn no_attempt_timeout(mut self) -> Self {
+        self.0.attempt_timeout = None;
+        self
+    }
+
+    /// The bound of the whole call, waits included (default 15 s).
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.0.deadline = Some(deadline);
+        self
+    }
+
+    /// The call may take as long as its attempts and waits take.
+    pub fn no_deadline(mut self) -> Self {
+        self.0.deadline = None;
+        self
+    }
+
+    /// What an attempt needs at least, to be worth starting before the deadline (default 1 ms).
+    pub fn min_attempt_time(mut self, least: Duration) -> Self {
+        self.0.min_attempt_time = least;
+        self
+    }
+
+    /// The hint that a throttling answer without one counts as (default 1 s).
+    pub fn throttled_base(mut self, wait: Duration) -> Self {
+        self.0.throttled_base = wait;
+        self
+    }
+
+    /// The longest hint that is waited out; a longer one ends the call (default 30 s).
+    pub fn max_hint(mut self, longest: Duration) -> Self {
+        self.0.max_hint = longest;
+        self
+    }
+
+    /// The share of successful calls that may be spent on retries (default `RatioConfig::new(0.1)`).
+    pub fn budget(mut self, budget: RatioConfig) -> Self {
+        self.0.budget = Some(budget);
+        self
+    }
+
+    /// Retries are bounded by `attempts` alone: fine for one person's command, a load multiplier for a service.
+    pub fn no_budget(mut self) -> Self {
+        self.0.budget = None;
+        self
+    }
+
+    /// Refuse retries while the target fails a large share of its calls (default: no breaker).
+    pub fn breaker(mut self, breaker: RetriesOnlyConfig) -> Self {
+        self.0.breaker = Some(breaker);
+        self
+    }
+
+    /// How many calls may be in backoff at once, per target (default 10 000).
+    pub fn max_waiting(mut self, calls: u32) -> Self {
+        self.0.max_waiting = calls;
+        self
+    }
+
+    /// What may be sent again (default [`RepeatRule::IdempotentMethods`]).
+    pub fn repeat(mut self, rule: RepeatRule) -> Self {
+        self.0.repeat = rule;
+        self
+    }
+
+    /// Which kinds of failure are retried (default: see [`RetryOn`]).
+    pub fn retry_on(mut self, kinds: RetryOn) -> Self {
+        self.0.retry_on = kinds;
+        self
+    }
+
+    /// What layers below are told of this layer's attempts (default [`Nested::Credit`]).
+    pub fn nested(mut self, nested: Nested) -> Self {
+        self.0.nested = nested;
+        self
+    }
+
+    /// Bytes of a request body that are kept for a repeat, per call (default 64 KiB; 0: none).
+    pub fn replay_limit(mut self, bytes: u64) -> Self {
+        self.0.replay_limit = bytes;
+        self
+    }
+
+    /// Bytes kept for repeats in all, per handle (default 64 MiB).
+    pub fn replay_total(mut self, bytes: u64) -> Self {
+        self.0.replay_total = bytes;
+        self
+    }
+
+    /// Checks everything.
+    ///
+    /// # Errors
+    /// [`PolicyError`], the first contradiction found, with the field and the mend.
+    pub fn build(self) -> Result<Policy, PolicyError> {
+        let policy = self.0;
+        if policy.attempts == 0 {
+            return Err(PolicyError::NoAttempts);
+        }
+        check_lengths(&policy)?;
+        check_backoff(&policy.backoff)?;
+        check_time(&policy)?;
+        check_handles(&policy)?;
+        if policy.attempts > 1 && policy.retry_on.is_empty() {
+            return Err(PolicyError::NothingToRetryOn);
+        }
+        Ok(policy)
+    }
+
+    /// What was said so far, unchecked: for the defaults, which a test proves valid.
+    pub(super) fn unchecked(self) -> Policy {
+        self.0
+    }
+}
+
+fn check_lengths(policy: &Policy) -> Result<(), PolicyError> {
+    let lengths = [
+        ("base", policy.backoff.base),
+        ("cap", policy.backoff.cap),
+        ("floor", policy.backoff.floor),
+        ("attempt_timeout", policy.attempt_timeout.unwrap_or_default()),
+        ("deadline", policy.deadline.unwrap_or_default()),
+        ("min_attempt_time", policy.min_attempt_time),
+        ("throttled_base", policy.throttled_base),
+        ("max_hint", policy.max_hint),
+        ("window", policy.budget.map_or(Duration::ZERO, |b| b.window)),
+        ("window", policy.breaker.map_or(Duration::ZERO, |b| b.window)),
+    ];
+    match lengths.into_iter().find(|(_, value)| *value > LONGEST) {
+        Some((field, value)) => Err(PolicyError::TooLong { field, value }),
+        None => Ok(()),
+    }
+}
+
+fn check_backoff(backoff: &Backoff) -> Result<(), PolicyError> {
+    let Backoff { base, cap, multiplier, jitter, floor } = *backoff;
+    if cap < base {
+        return Err(PolicyError::CapBelowBase { cap, base });
+    }
+    if floor > base {
+        return Err(PolicyError::FloorAboveBase { floor, base });
+    }
+    if multiplier < Ratio::ONE {
+        return Err(PolicyError::MultiplierBelowOne(multiplier));
+    }
+    match jitter {
+        Jitter::Proportional(x) | Jitter::Additive(x) if x > Ratio::ONE => Err(PolicyError::JitterAboveOne(x)),
+        _ => Ok(()),
+    }
+}
+
+fn check_time(policy: &Policy) -> Result<(), PolicyError> {
+    for (field, value) in [("attempt_timeout", policy.attempt_timeout), ("deadline", policy.deadline)] {
+        if value.is_some_and(|v| v.is_zero()) {
+            return Err(PolicyError::Zero(field));
+        }
+    }
+    if let (Some(attempt_timeout), Some(deadline)) = (policy.attempt_timeout, policy.deadline)
+        && attempt_timeout >= deadline
+    {
+        return Err(PolicyError::AttemptTimeoutNotBelowDeadline { attempt_timeout, deadline });
+    }
+    let min_attempt_time = policy.min_attempt_time;
+    for bound in [policy.attempt_timeout, policy.deadline].into_iter().flatten() {
+        if min_attempt_time >= bound {
+            return Err(PolicyError::MinAttemptTimeTooLong { min_attempt_time, bound });
+        }
+    }
+    let base = policy.backoff.base;
+    if let Some(deadline) = policy.deadline
+        && policy.attempts > 1
+        && base + min_attempt_time >= deadline
+    {
+        return Err(PolicyError::FirstWaitBeyondDeadline { base, deadline });
+    }
+    if policy.throttled_base > policy.max_hint {
+        let (throttled_base, max_hint) = (policy.throttled_base, policy.max_hint);
+        return Err(PolicyError::ThrottledBaseAboveMaxHint { throttled_base, max_hint });
+    }
+    Ok(())
+}
+
+fn check_handles(policy: &Policy) -> Result<(), PolicyError> {
+    if let Some(budget) = policy.budget {
+        if budget.window.is_zero() {
+            return Err(PolicyError::Zero("window"));
+        }
+        if budget.ratio > Ratio::ONE {
+            return Err(PolicyError::BudgetRatioAboveOne(budget.ratio));
+        }
+    }
+    if let Some(breaker) = policy.breaker {
+        if breaker.window.is_zero() {
+            return Err(PolicyError::Zero("window"));
+        }
+        if breaker.failure_rate.parts_per_million() == 0 {
+            return Err(PolicyError::Zero("failure_rate"));
+        }
+        if breaker.failure_rate > Ratio::ONE {
+            return Err(PolicyError::FailureRateAboveOne(breaker.failure_rate));
+        }
+    }
+    Ok(())
+}
+
+impl Default for PolicyBuilder {
+    /// All defaults; see [`Policy`].
+    fn default() -> PolicyBuilder {
+        PolicyBuilder(Policy {
+            attempts: defaults::ATTEMPTS,
+            backoff: Backoff::exponential(defaults::BASE, defaults::CAP),
+            attempt_timeout: Some(defaults::ATTEMPT_TIMEOUT),
+            deadline: Some(defaults::DEADLINE),
+            min_attempt_time: defaults::MIN_ATTEMPT_TIME,
+            throttled_base: defaults::THROTTLED_BASE,
+            max_hint: defaults::MAX_HINT,
+            budget: Some(RatioConfig::new(defaults::BUDGET_RATIO)),
+            breaker: None,
+            max_waiting: defaults::MAX_WAITING,
+            repeat: RepeatRule::IdempotentMethods,
+            retry_on: RetryOn::default(),
+            nested: Nested::Credit,
+            replay_limit: defaults::REPLAY_LIMIT,
+            replay_total: defaults::REPLAY_TOTAL,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid() {
+        assert_eq!(PolicyBuilder::default().build(), Ok(Policy::default()));
+    }
+}

@@ -1,0 +1,152 @@
+//! Why a policy can't be built.
+
+use core::fmt;
+use core::time::Duration;
+
+use crate::Ratio;
+
+/// Why a policy can't be built: what contradicts what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// `attempts` is 0; it counts the first one.
+    NoAttempts,
+    /// `cap` is below `base`.
+    CapBelowBase {
+        /// The cap.
+        cap: Duration,
+        /// The base.
+        base: Duration,
+    },
+    /// `floor` is above `base`.
+    FloorAboveBase {
+        /// The floor.
+        floor: Duration,
+        /// The base.
+        base: Duration,
+    },
+    /// `multiplier` is below 1: the wait would shrink.
+    MultiplierBelowOne(Ratio),
+    /// The jitter's x is above 1: the wait could be negative.
+    JitterAboveOne(Ratio),
+    /// `attempt_timeout` is not below `deadline`: no second attempt could follow a timeout.
+    AttemptTimeoutNotBelowDeadline {
+        /// The attempt timeout.
+        attempt_timeout: Duration,
+        /// The deadline.
+        deadline: Duration,
+    },
+    /// A field that must be above zero is zero.
+    Zero(&'static str),
+    /// A length over 365 days.
+    TooLong {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: Duration,
+    },
+    /// `attempts` is over 1, and nothing is retried.
+    NothingToRetryOn,
+    /// The first wait ends after the deadline: no second attempt could ever start.
+    FirstWaitBeyondDeadline {
+        /// The first wait, before jitter.
+        base: Duration,
+        /// The deadline.
+        deadline: Duration,
+    },
+    /// `min_attempt_time` is not below the deadline or the attempt timeout.
+    MinAttemptTimeTooLong {
+        /// The least useful time of an attempt.
+        min_attempt_time: Duration,
+        /// The bound that it does not fit into.
+        bound: Duration,
+    },
+    /// `throttled_base` is above `max_hint`: every throttled answer without a hint would end the call.
+    ThrottledBaseAboveMaxHint {
+        /// The hint that stands for none.
+        throttled_base: Duration,
+        /// The longest hint that is waited out.
+        max_hint: Duration,
+    },
+    /// The budget's ratio is above 1: more retries than successes.
+    BudgetRatioAboveOne(Ratio),
+    /// The breaker's failure rate is above 1, which nothing reaches.
+    FailureRateAboveOne(Ratio),
+}
+
+impl PolicyError {
+    /// The field to mend, by the name that code and policy file share.
+    #[must_use]
+    pub const fn field(&self) -> &'static str {
+        match self {
+            PolicyError::NoAttempts => "attempts",
+            PolicyError::CapBelowBase { .. } => "cap",
+            PolicyError::FloorAboveBase { .. } => "floor",
+            PolicyError::MultiplierBelowOne(_) => "multiplier",
+            PolicyError::JitterAboveOne(_) => "jitter",
+            PolicyError::AttemptTimeoutNotBelowDeadline { .. } => "attempt_timeout",
+            PolicyError::Zero(field) | PolicyError::TooLong { field, .. } => field,
+            PolicyError::NothingToRetryOn => "retry_on",
+            PolicyError::FirstWaitBeyondDeadline { .. } => "base",
+            PolicyError::MinAttemptTimeTooLong { .. } => "min_attempt_time",
+            PolicyError::ThrottledBaseAboveMaxHint { .. } => "throttled_base",
+            PolicyError::BudgetRatioAboveOne(_) => "ratio",
+            PolicyError::FailureRateAboveOne(_) => "failure_rate",
+        }
+    }
+
+    /// How to mend it.
+    #[must_use]
+    pub const fn mend(&self) -> &'static str {
+        match self {
+            PolicyError::NoAttempts => "1 means: no retry",
+            PolicyError::CapBelowBase { .. } => "raise the cap or lower the base",
+            PolicyError::FloorAboveBase { .. } => "lower the floor or raise the base",
+            PolicyError::MultiplierBelowOne(_) => "1 keeps the wait constant",
+            PolicyError::JitterAboveOne(_) => "take a share from 0 to 1",
+            PolicyError::AttemptTimeoutNotBelowDeadline { .. } => {
+                "lower attempt_timeout, raise deadline, or say that there is no attempt timeout"
+            }
+            PolicyError::Zero(_) => "say that there is none, or give a length above zero",
+            PolicyError::TooLong { .. } => "say that there is none, or give at most 365 days",
+            PolicyError::NothingToRetryOn => "name what to retry on, or set attempts to 1",
+            PolicyError::FirstWaitBeyondDeadline { .. } => "lower base or raise deadline",
+            PolicyError::MinAttemptTimeTooLong { .. } => "lower min_attempt_time",
+            PolicyError::ThrottledBaseAboveMaxHint { .. } => "lower throttled_base or raise max_hint",
+            PolicyError::BudgetRatioAboveOne(_) => "take a share from 0 to 1, such as 0.1",
+            PolicyError::FailureRateAboveOne(_) => "take a share from 0 to 1, such as 0.5",
+        }
+    }
+}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PolicyError::NoAttempts => f.write_str("attempts is 0, and it counts the first one"),
+            PolicyError::CapBelowBase { cap, base } => write!(f, "cap {cap:?} is below base {base:?}"),
+            PolicyError::FloorAboveBase { floor, base } => write!(f, "floor {floor:?} is above base {base:?}"),
+            PolicyError::MultiplierBelowOne(m) => write!(f, "multiplier {m} is below 1"),
+            PolicyError::JitterAboveOne(x) => write!(f, "jitter {x} is above 1"),
+            PolicyError::AttemptTimeoutNotBelowDeadline { attempt_timeout, deadline } => {
+                write!(f, "attempt_timeout {attempt_timeout:?} is not below deadline {deadline:?}")
+            }
+            PolicyError::Zero(field) => write!(f, "{field} is zero"),
+            PolicyError::TooLong { field, value } => write!(f, "{field} {value:?} is over 365 days"),
+            PolicyError::NothingToRetryOn => f.write_str("attempts is above 1, and retry_on is empty"),
+            PolicyError::FirstWaitBeyondDeadline { base, deadline } => {
+                write!(f, "the first wait of {base:?} does not fit before the deadline of {deadline:?}")
+            }
+            PolicyError::MinAttemptTimeTooLong { min_attempt_time, bound } => {
+                write!(f, "min_attempt_time {min_attempt_time:?} does not fit into {bound:?}")
+            }
+            PolicyError::ThrottledBaseAboveMaxHint { throttled_base, max_hint } => {
+                write!(f, "throttled_base {throttled_base:?} is above max_hint {max_hint:?}")
+            }
+            PolicyError::BudgetRatioAboveOne(ratio) => write!(f, "budget ratio {ratio} is above 1"),
+            PolicyError::FailureRateAboveOne(rate) => write!(f, "failure rate {rate} is above 1"),
+        }?;
+        write!(f, ": {}", self.mend())
+    }
+}
+
+impl core::error::Error for PolicyError {}
