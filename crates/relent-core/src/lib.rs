@@ -1,17 +1,45 @@
+//! The pure retry engine of relent: outcomes and time in, decisions out.
+//!
+//! For authors of drivers, proxies and simulators. Users of functions and HTTP calls want the crate `relent`, which drives
+//! this one and re-exports its values.
+//!
+//! One [`Session`] per call; see there for the driving loop. What calls share are handles: a [`Budget`], a [`Breaker`],
+//! a [`WaitingRoom`]. How calls are retried is a plain value, the [`Policy`].
+//!
+//! Nothing here sleeps, reads a clock, or draws from a global random source, and `no_std` keeps it so: the same code
+//! decides in the library, on the wire and in the simulator. Integer nanoseconds throughout; no dependency.
 #![no_std]
 #![warn(missing_docs)]
-//! The pure retry engine of relent. (Face to be written with the session.)
+
 extern crate alloc;
+
 mod backoff;
+mod breaker;
+mod budget;
+mod credit;
 pub mod defaults;
 mod outcome;
 mod policy;
 mod ratio;
 mod rng;
+mod session;
+mod sync;
 mod time;
+mod waiting;
+mod window;
+
 pub use backoff::{Backoff, Jitter};
-pub use outcome::*;
-pub use policy::*;
+pub use breaker::{Breaker, RetriesOnly, RetriesOnlyState};
+pub use budget::{Budget, Grant, Permit, RatioBudget, RatioState, TokenClass};
+pub use credit::{Credit, NoCredit};
+pub use outcome::{Cause, Failure, Health, Hint, StopScope, Used, Verdict};
+pub use policy::{
+    BadStatus, Deposit, Nested, Policy, PolicyBuilder, PolicyError, RatioConfig, Repeat, RepeatRule,
+    RetriesOnlyConfig, RetryOn,
+};
 pub use ratio::{Ratio, RatioError};
 pub use rng::{Random, Rng};
+pub use session::{AttemptId, Context, Launch, Session, Step, Stop, StopReason};
+pub use sync::Lock;
 pub use time::Instant;
+pub use waiting::{FreeRepeats, WaitingRoom};

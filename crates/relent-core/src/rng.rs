@@ -33,7 +33,6 @@ impl Rng {
     }
 
     /// The next 64 random bits.
-    #[expect(clippy::should_implement_trait, reason = "it never ends, and an Option would have to be unwrapped")]
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

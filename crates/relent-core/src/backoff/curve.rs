@@ -97,7 +97,9 @@ mod tests {
 
     #[test]
     fn whole_multipliers_are_exact() {
-        for (multiplier, k, expected) in [(3_u32, 4_u32, 81_u64), (10, 9, 1_000_000_000), (7, 0, 1), (5, 20, 5_u64.pow(20))] {
+        for (multiplier, k, expected) in
+            [(3_u32, 4_u32, 81_u64), (10, 9, 1_000_000_000), (7, 0, 1), (5, 20, 5_u64.pow(20))]
+        {
             assert_eq!(at(1, u64::MAX, Ratio::of(multiplier, 1), k), expected, "{multiplier}^{k}");
         }
         assert_eq!(at(100, 1_000_000, Ratio::of(3, 2), 2), 225);

@@ -204,7 +204,9 @@ fn check_backoff(backoff: &Backoff) -> Result<(), PolicyError> {
         return Err(PolicyError::MultiplierBelowOne(multiplier));
     }
     match jitter {
-        Jitter::Proportional(x) | Jitter::Additive(x) if x > Ratio::ONE => Err(PolicyError::JitterAboveOne(x)),
+        Jitter::Proportional(x) | Jitter::Additive(x) if x > Ratio::ONE => {
+            Err(PolicyError::JitterAboveOne(x))
+        }
         _ => Ok(()),
     }
 }

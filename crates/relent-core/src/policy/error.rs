@@ -124,7 +124,9 @@ impl fmt::Display for PolicyError {
         match self {
             PolicyError::NoAttempts => f.write_str("attempts is 0, and it counts the first one"),
             PolicyError::CapBelowBase { cap, base } => write!(f, "cap {cap:?} is below base {base:?}"),
-            PolicyError::FloorAboveBase { floor, base } => write!(f, "floor {floor:?} is above base {base:?}"),
+            PolicyError::FloorAboveBase { floor, base } => {
+                write!(f, "floor {floor:?} is above base {base:?}")
+            }
             PolicyError::MultiplierBelowOne(m) => write!(f, "multiplier {m} is below 1"),
             PolicyError::JitterAboveOne(x) => write!(f, "jitter {x} is above 1"),
             PolicyError::AttemptTimeoutNotBelowDeadline { attempt_timeout, deadline } => {

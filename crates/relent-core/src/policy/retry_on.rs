@@ -41,10 +41,16 @@ impl fmt::Display for BadStatus {
         let code = self.0;
         match code {
             200..=299 => write!(f, "{code} is a success, there is nothing to retry"),
-            400..=499 => write!(f, "{code} fails the same way again; of 4xx only 408, 409, 421, 425 and 429 may be retried"),
+            400..=499 => write!(
+                f,
+                "{code} fails the same way again; of 4xx only 408, 409, 421, 425 and 429 may be retried"
+            ),
             501 => f.write_str("501 (not implemented) fails the same way again"),
             505 => f.write_str("505 (HTTP version not supported) fails the same way again"),
-            _ => write!(f, "{code} is no status that can be retried: 408, 409, 421, 425, 429 or 5xx but 501 and 505"),
+            _ => write!(
+                f,
+                "{code} is no status that can be retried: 408, 409, 421, 425, 429 or 5xx but 501 and 505"
+            ),
         }
     }
 }

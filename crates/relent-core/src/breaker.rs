@@ -1,0 +1,87 @@
+//! When the target is so sick that even a budget's share of retries only hurts.
+
+use core::fmt;
+
+use crate::ratio::MILLION;
+use crate::sync::{Lock, Tally};
+use crate::window::Window;
+use crate::{Health, Instant, RetriesOnlyConfig};
+
+/// Says whether an attempt may start, and hears what became of each.
+pub trait Breaker: fmt::Debug + Send + Sync {
+    /// May a call's first attempt start now?
+    fn admits_first(&self, now: Instant) -> bool;
+
+    /// May a retry start at `at`, as far as is known at `now`?
+    fn admits_retry(&self, now: Instant, at: Instant) -> bool;
+
+    /// An attempt ended. `now` is given where the driver has read its clock anyway.
+    fn record(&self, health: Health, now: Instant);
+}
+
+/// The retries-only breaker: first tries always go, so it needs no probes and can't lock anyone out; retries go only
+/// while the failure rate of attempts over the window is under the limit.
+#[derive(Debug)]
+pub struct RetriesOnly<L> {
+    config: RetriesOnlyConfig,
+    good: Tally,
+    state: L,
+}
+
+/// What a [`RetriesOnly`] breaker keeps under its lock.
+pub struct RetriesOnlyState(Window<2>);
+
+const GOOD: usize = 0;
+const BAD: usize = 1;
+
+impl<L: Lock<RetriesOnlyState>> RetriesOnly<L> {
+    /// A closed breaker.
+    #[must_use]
+    pub fn new(config: RetriesOnlyConfig, now: Instant) -> RetriesOnly<L> {
+        let state = L::new(RetriesOnlyState(Window::new(config.window, now)));
+        RetriesOnly { config, good: Tally::new(), state }
+    }
+
+    /// Whether retries are refused now.
+    pub fn is_open(&self, now: Instant) -> bool {
+        !self.under_limit(now, now)
+    }
+
+    fn under_limit(&self, now: Instant, at: Instant) -> bool {
+        self.state.with(|RetriesOnlyState(window)| {
+            window.turn(GOOD, self.good.collect(), now);
+            let (good, bad) = (window.remaining(GOOD, at), window.remaining(BAD, at));
+            let all = good + bad;
+            let limit = u128::from(all) * u128::from(self.config.failure_rate.parts_per_million());
+            all < u64::from(self.config.minimum_calls) || u128::from(bad) * u128::from(MILLION) < limit
+        })
+    }
+}
+
+impl<L: Lock<RetriesOnlyState> + fmt::Debug> Breaker for RetriesOnly<L> {
+    fn admits_first(&self, _now: Instant) -> bool {
+        true
+    }
+
+    fn admits_retry(&self, now: Instant, at: Instant) -> bool {
+        self.under_limit(now, at)
+    }
+
+    fn record(&self, health: Health, now: Instant) {
+        match health {
+            Health::Good => self.good.add_one(),
+            Health::Bad => self.state.with(|RetriesOnlyState(window)| {
+                window.turn(GOOD, self.good.collect(), now);
+                window.add(BAD);
+            }),
+            Health::Unknown => {}
+        }
+    }
+}
+
+impl fmt::Debug for RetriesOnlyState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (good, bad) = (self.0.at_least(GOOD), self.0.at_least(BAD));
+        f.debug_struct("RetriesOnlyState").field("good", &good).field("bad", &bad).finish()
+    }
+}

@@ -1,0 +1,53 @@
+//! Who pays for a retry: a budget keeps retries to a share of the traffic.
+
+mod permit;
+mod ratio;
+
+pub use permit::{Grant, Permit};
+pub use ratio::{RatioBudget, RatioState};
+
+use alloc::sync::Arc;
+use core::fmt::Debug;
+
+use crate::{Health, Instant, Verdict};
+
+/// What kind of extra attempt a token is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TokenClass {
+    /// A retry after a transient failure.
+    Transient,
+    /// A retry after a timeout: dearer for the budgets that make a difference.
+    Timeout,
+    /// A retry after a throttling answer.
+    Throttled,
+}
+
+/// A shared allowance for retries: four hooks that the session calls, and the return of unspent tokens.
+///
+/// A token is taken at the decision to retry, comes back if the call is dropped before the launch, and is spent at the
+/// launch. Implementations never block on a success.
+pub trait Budget: Debug + Send + Sync {
+    /// A call starts.
+    fn on_start(&self);
+
+    /// A call succeeded after so many attempts. `now` is given where the driver has read its clock anyway.
+    fn on_success(&self, attempts: u32, now: Option<Instant>);
+
+    /// An attempt failed.
+    fn on_failure(&self, verdict: Verdict, health: Health, now: Instant);
+
+    /// Asks for one extra attempt; `None` means: not affordable.
+    fn withdraw(self: Arc<Self>, class: TokenClass, now: Instant) -> Option<Permit>;
+
+    /// A granted token was not spent.
+    fn give_back(&self, grant: Grant);
+
+    /// The attempt that a token was spent on has ended; only budgets that count concurrency care.
+    fn finished(&self, grant: Grant) {
+        let _ = grant;
+    }
+
+    /// How many retries would be granted now, if asked one after another.
+    fn balance(&self, now: Instant) -> u64;
+}

@@ -1,0 +1,178 @@
+//! The default budget: retries ≤ ratio × successful calls over a sliding window, and a small reserve.
+
+use alloc::sync::Arc;
+use core::fmt;
+use core::time::Duration;
+
+use super::{Budget, Grant, Permit, TokenClass};
+use crate::ratio::MILLION;
+use crate::sync::{AtomicU64, Lock, Ordering, Tally};
+use crate::time::nanos;
+use crate::window::Window;
+use crate::{Deposit, Health, Instant, Ratio, RatioConfig, Verdict};
+
+/// What the window counts.
+const SUCCESSES: usize = 0;
+const FROM_SHARE: usize = 1;
+const FROM_RESERVE: usize = 2;
+
+/// Retries as a share of successful calls, exact, with a reserve for callers of few calls.
+///
+/// Two sources. The *share*: over the window, retries ≤ ⌊ratio × successful calls⌋; a call deposits once, however many
+/// attempts it took. The *reserve*: a few tokens, full at the start, refilled by one per successful call but at most
+/// `reserve_per_second`, asked when the share is empty; in any window at most the reserve's size is spent from it.
+///
+/// A success costs one relaxed add on a cache line of the thread's own. Without successes nothing refills, so in a total
+/// outage the load factor falls to 1.
+#[derive(Debug)]
+pub struct RatioBudget<L> {
+    deposit: Deposit,
+    /// A tenth of the window: how old it may get before a success that knows the time turns it.
+    turn_every: u64,
+    deposits: Tally,
+    turned: AtomicU64,
+    state: L,
+}
+
+/// What a [`RatioBudget`] keeps under its lock.
+pub struct RatioState {
+    ratio: Ratio,
+    window: Window<3>,
+    reserve: u32,
+    reserve_size: u32,
+    per_second: Ratio,
+    /// What the reserve may take up, in parts per million × nanoseconds: exact, however often it is asked.
+    allowance: u128,
+}
+
+impl<L: Lock<RatioState>> RatioBudget<L> {
+    /// A budget with a full reserve (for calls of so many attempts, where the configuration leaves its size open).
+    #[must_use]
+    pub fn new(config: &RatioConfig, attempts: u32, now: Instant) -> RatioBudget<L> {
+        let reserve = config.reserve_for(attempts);
+        RatioBudget {
+            deposit: config.deposit,
+            turn_every: nanos(config.window) / 10,
+            deposits: Tally::new(),
+            turned: AtomicU64::new(now.as_nanos()),
+            state: L::new(RatioState {
+                ratio: config.ratio,
+                window: Window::new(config.window, now),
+                reserve,
+                reserve_size: reserve,
+                per_second: config.reserve_per_second,
+                allowance: 0,
+            }),
+        }
+    }
+
+    fn turned_state<R>(&self, now: Instant, work: impl FnOnce(&mut RatioState) -> R) -> R {
+        self.state.with(|state| {
+            self.turn(state, now);
+            work(state)
+        })
+    }
+
+    fn turn(&self, state: &mut RatioState, now: Instant) {
+        state.turn(self.deposits.collect(), now);
+        self.turned.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn turn_if_free(&self, now: Instant) {
+        self.state.try_with(|state| self.turn(state, now));
+    }
+}
+
+impl<L: Lock<RatioState> + fmt::Debug + 'static> Budget for RatioBudget<L> {
+    fn on_start(&self) {
+        if self.deposit == Deposit::Request {
+            self.deposits.add_one();
+        }
+    }
+
+    #[inline]
+    fn on_success(&self, _attempts: u32, now: Option<Instant>) {
+        if self.deposit == Deposit::Success {
+            self.deposits.add_one();
+        }
+        if let Some(now) = now
+            && now.as_nanos().saturating_sub(self.turned.load(Ordering::Relaxed)) >= self.turn_every
+        {
+            self.turn_if_free(now);
+        }
+    }
+
+    fn on_failure(&self, _verdict: Verdict, _health: Health, _now: Instant) {}
+
+    fn withdraw(self: Arc<Self>, _class: TokenClass, now: Instant) -> Option<Permit> {
+        let grant = self.turned_state(now, RatioState::take)?;
+        Some(Permit::new(self, grant))
+    }
+
+    fn give_back(&self, grant: Grant) {
+        self.state.with(|state| state.give_back(grant));
+    }
+
+    fn balance(&self, now: Instant) -> u64 {
+        self.turned_state(now, |state| state.share_left() + u64::from(state.reserve_left()))
+    }
+}
+
+impl RatioState {
+    fn turn(&mut self, deposits: u64, now: Instant) {
+        let passed = self.window.turn(SUCCESSES, deposits, now);
+        let full = u128::from(self.reserve_size) * TOKEN;
+        let earned = u128::from(self.per_second.parts_per_million()) * u128::from(nanos(passed));
+        self.allowance = self.allowance.saturating_add(earned).min(full);
+        let room = self.reserve_size - self.reserve;
+        let affordable = u32::try_from(self.allowance / TOKEN).unwrap_or(u32::MAX);
+        let refill = room.min(affordable).min(u32::try_from(deposits).unwrap_or(u32::MAX));
+        self.reserve += refill;
+        self.allowance -= u128::from(refill) * TOKEN;
+    }
+
+    fn take(&mut self) -> Option<Grant> {
+        if self.share_left() > 0 {
+            return Some(Grant { source: FROM_SHARE as u8, mark: self.window.add(FROM_SHARE) });
+        }
+        if self.reserve_left() > 0 {
+            self.reserve -= 1;
+            return Some(Grant { source: FROM_RESERVE as u8, mark: self.window.add(FROM_RESERVE) });
+        }
+        None
+    }
+
+    fn give_back(&mut self, grant: Grant) {
+        self.window.take_back(usize::from(grant.source), grant.mark);
+        if usize::from(grant.source) == FROM_RESERVE {
+            self.reserve = (self.reserve + 1).min(self.reserve_size);
+        }
+    }
+
+    /// ⌊ratio × successes⌋ less the retries: successes rounded down at the window's edge, retries rounded up.
+    fn share_left(&self) -> u64 {
+        let earned = u128::from(self.window.at_least(SUCCESSES)) * u128::from(self.ratio.parts_per_million());
+        let earned = u64::try_from(earned / u128::from(MILLION)).unwrap_or(u64::MAX);
+        earned.saturating_sub(self.window.at_most(FROM_SHARE))
+    }
+
+    fn reserve_left(&self) -> u32 {
+        let spent = u32::try_from(self.window.at_most(FROM_RESERVE)).unwrap_or(u32::MAX);
+        self.reserve.min(self.reserve_size.saturating_sub(spent))
+    }
+}
+
+/// One token, in parts per million × nanoseconds.
+const TOKEN: u128 = MILLION as u128 * Duration::from_secs(1).as_nanos();
+
+impl fmt::Debug for RatioState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RatioState")
+            .field("ratio", &self.ratio)
+            .field("successes", &self.window.at_least(SUCCESSES))
+            .field("retries", &(self.window.at_most(FROM_SHARE) + self.window.at_most(FROM_RESERVE)))
+            .field("reserve", &self.reserve)
+            .finish_non_exhaustive()
+    }
+}

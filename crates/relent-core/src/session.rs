@@ -1,0 +1,403 @@
+//! One logical call: events and time in, decisions out. The heart of relent.
+
+mod decide;
+mod ledger;
+mod step;
+
+pub use step::{AttemptId, Launch, Step, Stop, StopReason};
+
+use alloc::sync::Arc;
+use core::time::Duration;
+
+use crate::budget::Permit;
+use crate::waiting::Seat;
+use crate::{
+    Breaker, Budget, Credit, Failure, FreeRepeats, Health, Instant, Policy, Random, Repeat, Used, WaitingRoom,
+};
+use ledger::Ledger;
+
+/// What a session decides by: the policy, and the handles that many calls share.
+pub struct Context<'a, C: ?Sized> {
+    /// How calls are retried.
+    pub policy: &'a Policy,
+    /// Who pays for retries; `None`: nobody has to.
+    pub budget: Option<&'a Arc<dyn Budget>>,
+    /// Whether the target is well enough to be retried; `None`: not asked.
+    pub breaker: Option<&'a dyn Breaker>,
+    /// The calls in backoff for this target.
+    pub waiting: &'a Arc<WaitingRoom>,
+    /// The rate cap on free repeats.
+    pub free_repeats: &'a FreeRepeats,
+    /// What the layers above still grant.
+    pub credit: &'a C,
+    /// Random bits for the jitter.
+    pub random: &'a dyn Random,
+}
+
+impl<C: ?Sized> core::fmt::Debug for Context<'_, C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Context").field("policy", self.policy).finish_non_exhaustive()
+    }
+}
+
+/// One call, from its first attempt to its end.
+///
+/// # Driving it
+/// 1. [`begin`](Session::begin) with `now`. It answers a [`Step`].
+/// 2. [`Step::Launch`]: start the attempt, and ask to be woken at its `ends`.
+/// 3. The attempt succeeded: [`succeeded`](Session::succeeded), and the call is over. It failed:
+///    [`failed`](Session::failed). Its time came first: end it, and say [`expired`](Session::expired).
+/// 4. [`Step::Wait`]: ask to be woken at `until`, then say [`due`](Session::due).
+/// 5. [`Step::Stop`]: the call is over; the last real outcome goes to the caller, with the reason.
+/// 6. Given up before its end: [`abandon`](Session::abandon).
+///
+/// Every input answers exactly one step, and nothing else happens between inputs.
+///
+/// ```
+/// use relent_core::*;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// let policy = Policy::constant(Duration::from_millis(10)).attempts(2).no_budget().build()?;
+/// let (waiting, free_repeats, bits) = (Arc::new(WaitingRoom::new()), FreeRepeats::default(), || 7);
+/// let context = Context {
+///     policy: &policy, budget: None, breaker: None, waiting: &waiting,
+///     free_repeats: &free_repeats, credit: &NoCredit, random: &bits,
+/// };
+///
+/// let mut now = Instant::ZERO;
+/// let mut session = Session::new(&policy, Repeat::Yes, Instant::NEVER, now);
+/// let mut step = session.begin(&context, now);
+/// let mut log = Vec::new();
+/// let stop = loop {
+///     step = match step {
+///         Step::Launch(launch) => {
+///             log.push(launch.number);
+///             session.failed(&context, launch.id, Verdict::Transient.into(), now)
+///         }
+///         Step::Wait { until } => {
+///             now = until;
+///             session.due(&context, now)
+///         }
+///         Step::Stop(stop) => break stop,
+///     };
+/// };
+/// assert_eq!((log, stop.reason), (vec![1, 2], StopReason::AttemptsExhausted));
+/// # Ok::<(), PolicyError>(())
+/// ```
+#[derive(Debug)]
+pub struct Session {
+    deadline: Instant,
+    began: Instant,
+    repeat: Repeat,
+    replayable: bool,
+    ambiguous: bool,
+    freed: bool,
+    ledger: Ledger,
+    /// Attempts launched, free repeats included: the last id.
+    launched: u32,
+    /// Attempts launched, free repeats aside: what `attempts` bounds.
+    counted: u32,
+    /// Retries since the curve (re)started.
+    retry: u32,
+    /// The last backoff, which decorrelated jitter grows from.
+    previous: Duration,
+    phase: Phase,
+    held: Held,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    New,
+    Running { started: Instant, ends: Instant },
+    Waiting { until: Instant },
+    Over(Stop),
+}
+
+/// What a waiting call holds, and gives back when it is dropped.
+#[derive(Debug, Default)]
+struct Held {
+    seat: Option<Seat>,
+    permit: Option<Permit>,
+}
+
+impl Session {
+    /// A call that starts at `now`, may be repeated as `repeat` says, and has to end by `deadline` (the caller's, the
+    /// wire's, the layer's above; [`Instant::NEVER`] if there is none) or by the policy's, whichever is nearer.
+    ///
+    /// A driver that need not read its clock (see [`Policy::is_timed`]) and has no `deadline` may pass any `now`.
+    #[must_use]
+    pub fn new(policy: &Policy, repeat: Repeat, deadline: Instant, now: Instant) -> Session {
+        let own = policy.deadline().map_or(Instant::NEVER, |length| now + length);
+        Session {
+            deadline: own.min(deadline),
+            began: now,
+            repeat,
+            replayable: true,
+            ambiguous: false,
+            freed: false,
+            ledger: Ledger::new(policy.attempts()),
+            launched: 0,
+            counted: 0,
+            retry: 0,
+            previous: Duration::ZERO,
+            phase: Phase::New,
+            held: Held::default(),
+        }
+    }
+
+    /// Says before the first attempt that the operation's input can't be kept, so that layers below get all the credit.
+    pub fn cannot_be_replayed(&mut self) {
+        self.replayable = false;
+    }
+
+    /// Starts the call.
+    #[inline]
+    pub fn begin<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Step {
+        assert!(self.phase == Phase::New, "a session begins once");
+        if now >= self.deadline {
+            return self.stop(StopReason::DeadlineExceeded, None);
+        }
+        if let Some(breaker) = context.breaker
+            && !breaker.admits_first(now)
+        {
+            return self.stop(StopReason::BreakerOpen, None);
+        }
+        if let Some(budget) = context.budget {
+            budget.on_start();
+        }
+        self.launch(context, now, true)
+    }
+
+    /// Attempt `id` succeeded; the call is over. `now` is given where the driver has read its clock anyway.
+    #[inline]
+    pub fn succeeded<C: Credit + ?Sized>(
+        &mut self,
+        context: &Context<'_, C>,
+        id: AttemptId,
+        used: Used,
+        now: Option<Instant>,
+    ) {
+        if !self.is_running(id) {
+            return;
+        }
+        self.phase = Phase::Over(self.ending(StopReason::Succeeded, None));
+        self.ledger.settle(used, context.credit);
+        self.ledger.refund(context.credit);
+        if let Some(budget) = context.budget {
+            budget.on_success(self.counted, now);
+        }
+        if let Some(breaker) = context.breaker {
+            breaker.record(Health::Good, now.unwrap_or(self.began));
+        }
+    }
+
+    /// Attempt `id` failed.
+    #[cold]
+    pub fn failed<C: Credit + ?Sized>(
+        &mut self,
+        context: &Context<'_, C>,
+        id: AttemptId,
+        failure: Failure,
+        now: Instant,
+    ) -> Step {
+        if !self.is_running(id) {
+            return self.standing();
+        }
+        self.record(context, &failure, failure.health, now);
+        match self.decide(context, &failure, now) {
+            Ok(decide::Go::AtOnce) => {
+                self.freed = true;
+                self.launch(context, now, false)
+            }
+            Ok(decide::Go::At { until, held }) => {
+                self.held = held;
+                self.phase = Phase::Waiting { until };
+                Step::Wait { until }
+            }
+            Err(reason) => self.stop(reason, failure.hint.map(|hint| hint.wait)),
+        }
+    }
+
+    /// The time of attempt `id` came before its answer, and the driver has ended it. Whether it was the attempt's own
+    /// time or the whole call's is the session's to say; `failure` tells what is known of the attempt
+    /// ([`Failure::timed_out`] for most).
+    #[cold]
+    pub fn expired<C: Credit + ?Sized>(
+        &mut self,
+        context: &Context<'_, C>,
+        id: AttemptId,
+        failure: Failure,
+        now: Instant,
+    ) -> Step {
+        let Phase::Running { started, ends } = self.phase else { return self.standing() };
+        if !self.is_running(id) || now < ends {
+            return self.standing();
+        }
+        if now < self.deadline {
+            return self.failed(context, id, failure, now);
+        }
+        let health = self.health_of_the_cut_off(context.policy, started, now);
+        self.record(context, &failure, health, now);
+        self.stop(StopReason::DeadlineExceeded, None)
+    }
+
+    /// The time that [`Step::Wait`] named has come. Breaker and deadline are asked once more; a refusal gives the token
+    /// back. Called early, it answers the same wait again.
+    #[cold]
+    pub fn due<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Step {
+        let Phase::Waiting { until } = self.phase else { return self.standing() };
+        if now < until {
+            return Step::Wait { until };
+        }
+        let refusal = if now >= self.deadline {
+            Some(StopReason::DeadlineExceeded)
+        } else if now + context.policy.min_attempt_time() >= self.deadline {
+            Some(StopReason::DeadlineTooClose)
+        } else if context.breaker.is_some_and(|breaker| !breaker.admits_retry(now, now)) {
+            Some(StopReason::BreakerOpen)
+        } else {
+            None
+        };
+        self.held.seat = None;
+        if let Some(reason) = refusal {
+            self.held.permit = None;
+            self.ledger.unretry(context.credit);
+            return self.stop(reason, None);
+        }
+        if let Some(permit) = &mut self.held.permit {
+            permit.spend();
+        }
+        self.launch(context, now, true)
+    }
+
+    /// The caller gave the call up: tokens, seats and lent credit go back, and nobody is blamed unless the attempt had
+    /// already taken more than half its time. Answers [`StopReason::Cancelled`], or how the call had ended before.
+    #[cold]
+    pub fn abandon<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Option<Instant>) -> Stop {
+        match self.phase {
+            Phase::Over(stop) => return stop,
+            Phase::New => {}
+            Phase::Waiting { .. } => self.ledger.unretry(context.credit),
+            Phase::Running { started, .. } => {
+                self.ledger.settle(Used::Unsaid, context.credit);
+                if let (Some(now), Some(breaker)) = (now, context.breaker) {
+                    breaker.record(self.health_of_the_cut_off(context.policy, started, now), now);
+                }
+                self.ambiguous = true;
+            }
+        }
+        self.held = Held::default();
+        let stop = self.ending(StopReason::Cancelled, None);
+        self.phase = Phase::Over(stop);
+        stop
+    }
+
+    /// Extra attempts made at and below this call so far: what it answers as `used`, clamped to what it was told.
+    #[must_use]
+    pub fn used(&self) -> u32 {
+        self.ledger.used()
+    }
+
+    /// The nearest of all deadlines of the call.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// When the call began.
+    #[must_use]
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Attempts launched so far.
+    #[must_use]
+    pub fn launched(&self) -> u32 {
+        self.launched
+    }
+
+    /// Whether any attempt so far may have been executed without an answer.
+    #[must_use]
+    pub fn is_ambiguous(&self) -> bool {
+        self.ambiguous
+    }
+
+    #[inline]
+    fn is_running(&self, id: AttemptId) -> bool {
+        id.get() == self.launched && matches!(self.phase, Phase::Running { .. })
+    }
+
+    /// Whether this layer can retry this call itself, which decides what the layers below are told.
+    #[inline]
+    fn can_retry(&self, policy: &Policy) -> bool {
+        self.repeat == Repeat::Yes && self.replayable && policy.attempts() > 1
+    }
+
+    #[inline]
+    fn launch<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant, counted: bool) -> Step {
+        self.launched += 1;
+        self.counted += u32::from(counted);
+        let own = context.policy.attempt_timeout().map_or(Instant::NEVER, |length| now + length);
+        let ends = own.min(self.deadline);
+        self.phase = Phase::Running { started: now, ends };
+        let can_retry = self.can_retry(context.policy);
+        let left = self.ledger.tell(context.policy.nested(), can_retry, context.credit);
+        Step::Launch(Launch {
+            id: AttemptId::new(self.launched),
+            number: self.launched,
+            ends,
+            time: ends.left(now),
+            left,
+        })
+    }
+
+    /// Step 0: budget, breaker, credit and the call's own memory hear what became of the attempt.
+    fn record<C: Credit + ?Sized>(
+        &mut self,
+        context: &Context<'_, C>,
+        failure: &Failure,
+        health: Health,
+        now: Instant,
+    ) {
+        self.ledger.settle(failure.used, context.credit);
+        self.ambiguous |= failure.ambiguous;
+        self.replayable &= failure.replayable;
+        self.held = Held::default();
+        if let Some(budget) = context.budget {
+            budget.on_failure(failure.verdict, health, now);
+        }
+        if let Some(breaker) = context.breaker {
+            breaker.record(health, now);
+        }
+    }
+
+    /// An attempt that its caller's deadline or cancellation cut off says nothing about the target, unless it had taken
+    /// more than half its own time: so a tiny deadline blames nobody, and a black hole stays visible.
+    fn health_of_the_cut_off(&self, policy: &Policy, started: Instant, now: Instant) -> Health {
+        match policy.attempt_timeout().or(policy.deadline()) {
+            Some(own) if now.since(started) >= own / 2 => Health::Bad,
+            _ => Health::Unknown,
+        }
+    }
+
+    fn stop(&mut self, reason: StopReason, hint: Option<Duration>) -> Step {
+        let stop = self.ending(reason, hint);
+        self.phase = Phase::Over(stop);
+        Step::Stop(stop)
+    }
+
+    fn ending(&self, reason: StopReason, hint: Option<Duration>) -> Stop {
+        Stop { reason, attempts: self.launched, ambiguous: self.ambiguous, hint }
+    }
+
+    /// The answer to an input that no longer matters.
+    fn standing(&self) -> Step {
+        match self.phase {
+            Phase::New => Step::Wait { until: self.began },
+            Phase::Running { ends, .. } => Step::Wait { until: ends },
+            Phase::Waiting { until } => Step::Wait { until },
+            Phase::Over(stop) => Step::Stop(stop),
+        }
+    }
+}

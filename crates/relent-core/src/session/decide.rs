@@ -1,0 +1,140 @@
+//! The one place where it is decided whether a failed attempt is followed by another: all questions, in order.
+
+use core::time::Duration;
+
+use super::{Context, Held, Session, StopReason};
+use crate::budget::TokenClass;
+use crate::rng::uniform;
+use crate::time::nanos;
+use crate::{Cause, Credit, Failure, Hint, Instant, Repeat, Verdict};
+
+/// A yes.
+pub(super) enum Go {
+    /// A free repeat.
+    AtOnce,
+    /// An ordinary retry, its seat and token taken.
+    At { until: Instant, held: Held },
+}
+
+impl Session {
+    /// Asks everyone who has to allow a retry; the first "no" is the reason. Nothing is taken before the last yes but
+    /// what gives itself back.
+    pub(super) fn decide<C: Credit + ?Sized>(
+        &mut self,
+        context: &Context<'_, C>,
+        failure: &Failure,
+        now: Instant,
+    ) -> Result<Go, StopReason> {
+        // The call's own time is up: nothing else matters, and the answer must not depend on which timer was polled first.
+        ensure(now < self.deadline, StopReason::DeadlineExceeded)?;
+        // 1. Is it a failure that this policy retries?
+        ensure(is_retryable(failure, context), StopReason::NotRetryable)?;
+        // 2. Has the peer said stop?
+        ensure(failure.stop.is_none(), StopReason::StoppedByPeer)?;
+        // 3. May it be sent again? Free repeats never reached anybody.
+        ensure(failure.free || self.may_repeat(failure), StopReason::UnsafeToRepeat)?;
+        // 4. Can it be?
+        ensure(self.replayable, StopReason::NotReplayable)?;
+        if failure.free && !self.freed && context.free_repeats.admits(now) {
+            return Ok(Go::AtOnce);
+        }
+        ensure(self.may_repeat(failure), StopReason::UnsafeToRepeat)?;
+        // 5. Are attempts left, by policy and by credit?
+        ensure(self.counted < context.policy.attempts(), StopReason::AttemptsExhausted)?;
+        ensure(self.ledger.affords(context.credit), StopReason::CreditExhausted)?;
+        // 6. How long, and does the server ask for no more than can be waited out?
+        let hint = self.hint(failure, context);
+        ensure(hint.is_none_or(|h| h.wait <= context.policy.max_hint()), StopReason::HintTooLong)?;
+        let backoff = self.backoff(context, hint);
+        // 7. Does the wait fit before the deadline? Without the hint's own jitter, which is then cut to what fits.
+        let least = backoff.max(hint.map_or(Duration::ZERO, |h| h.wait));
+        let room = room(self.deadline, now + least + context.policy.min_attempt_time());
+        let delay = match (hint, room) {
+            (_, None) => return Err(StopReason::DeadlineTooClose),
+            (Some(hint), Some(room)) if !hint.exact => spread(context, hint.wait, room, least),
+            _ => least,
+        };
+        let until = now + delay;
+        // 8. Is there room to wait?
+        let seat = context.waiting.enter(context.policy.max_waiting());
+        ensure(seat.is_some(), StopReason::TooManyWaiting)?;
+        // 9. Will the breaker admit it then?
+        let admitted = context.breaker.is_none_or(|breaker| breaker.admits_retry(now, until));
+        ensure(admitted, StopReason::BreakerOpen)?;
+        // 10. Does the budget pay? Last, so that no other refusal costs a token.
+        let permit = match context.budget {
+            Some(budget) => {
+                let permit = budget.clone().withdraw(token_class(failure), now);
+                Some(permit.ok_or(StopReason::BudgetExhausted)?)
+            }
+            None => None,
+        };
+        self.ledger.retry(context.credit);
+        Ok(Go::At { until, held: Held { seat, permit } })
+    }
+
+    fn may_repeat(&self, failure: &Failure) -> bool {
+        match self.repeat {
+            Repeat::Yes => true,
+            Repeat::UnprocessedOnly => failure.verdict == Verdict::Unprocessed,
+            Repeat::No => false,
+        }
+    }
+
+    /// The server's word; a throttling answer without one counts as `throttled_base`.
+    fn hint<C: ?Sized>(&self, failure: &Failure, context: &Context<'_, C>) -> Option<Hint> {
+        match (failure.hint, failure.verdict) {
+            (None, Verdict::Throttled { .. }) => Some(Hint::at_least(context.policy.throttled_base())),
+            (hint, _) => hint,
+        }
+    }
+
+    /// The next wait by the curve. An exact hint takes its place and starts the curve anew.
+    fn backoff<C: ?Sized>(&mut self, context: &Context<'_, C>, hint: Option<Hint>) -> Duration {
+        if hint.is_some_and(|h| h.exact) {
+            self.retry = 0;
+            self.previous = Duration::ZERO;
+            return Duration::ZERO;
+        }
+        self.retry = self.retry.saturating_add(1);
+        let backoff = context.policy.backoff();
+        self.previous = backoff.draw(self.retry, self.previous, context.random.next_u64());
+        self.previous
+    }
+}
+
+fn ensure(yes: bool, otherwise: StopReason) -> Result<(), StopReason> {
+    if yes { Ok(()) } else { Err(otherwise) }
+}
+
+fn is_retryable<C: ?Sized>(failure: &Failure, context: &Context<'_, C>) -> bool {
+    let verdict = match failure.verdict {
+        Verdict::Transient | Verdict::Throttled { .. } | Verdict::Unprocessed => true,
+        Verdict::Permanent | Verdict::Rejected => false,
+    };
+    verdict && context.policy.retry_on().contains(failure.cause)
+}
+
+/// What is left before the deadline once the attempt has its least time; `None` if nothing is (equality is nothing).
+fn room(deadline: Instant, earliest_end: Instant) -> Option<Duration> {
+    if deadline.is_never() {
+        return Some(Duration::MAX);
+    }
+    (earliest_end < deadline).then(|| deadline.since(earliest_end) - Duration::from_nanos(1))
+}
+
+/// max(least, hint + U[0, min(hint/2, cap)]), cut to what fits: a date sent to many must not bring them all back at once.
+fn spread<C: ?Sized>(context: &Context<'_, C>, wait: Duration, room: Duration, least: Duration) -> Duration {
+    let room = room.saturating_add(least - wait.min(least));
+    let widest = (wait / 2).min(context.policy.backoff().cap()).min(room);
+    let jitter = uniform(0, nanos(widest), context.random.next_u64());
+    least.max(wait + Duration::from_nanos(jitter))
+}
+
+fn token_class(failure: &Failure) -> TokenClass {
+    match (failure.verdict, failure.cause) {
+        (Verdict::Throttled { .. }, _) => TokenClass::Throttled,
+        (_, Cause::Timeout) => TokenClass::Timeout,
+        _ => TokenClass::Transient,
+    }
+}

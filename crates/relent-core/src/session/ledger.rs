@@ -1,0 +1,101 @@
+//! A call's account of attempt credit: its own further attempts, and what it took from the layers above.
+
+use crate::{Credit, Nested, Used};
+
+#[derive(Debug)]
+pub(super) struct Ledger {
+    /// Further attempts this call may still make, by its policy: retries here and extra attempts below both count.
+    further: u32,
+    /// Extra attempts made at and below this call.
+    used: u32,
+    /// Told to the attempt in flight.
+    told: u32,
+    /// Of `told`, taken from the layers above and withheld from siblings until the attempt reports.
+    lent: u32,
+    /// Taken from the layers above for good, unless the call succeeds.
+    taken: u32,
+}
+
+impl Ledger {
+    #[inline]
+    pub(super) fn new(attempts: u32) -> Ledger {
+        Ledger { further: attempts.saturating_sub(1), used: 0, told: 0, lent: 0, taken: 0 }
+    }
+
+    /// What to tell the attempt that starts now. A layer that can retry keeps one attempt back; one that can't hands on
+    /// what it was granted.
+    #[inline]
+    pub(super) fn tell<C: Credit + ?Sized>(
+        &mut self,
+        nested: Nested,
+        can_retry: bool,
+        credit: &C,
+    ) -> Option<u32> {
+        let granted = credit.left();
+        let left = match nested {
+            Nested::Allow => return None,
+            Nested::PassThrough => 0,
+            Nested::Credit if can_retry => self.further.min(granted.unwrap_or(u32::MAX)).saturating_sub(1),
+            Nested::Credit => granted?,
+        };
+        self.told = left;
+        if granted.is_some() {
+            self.lent = credit.take(left);
+        }
+        Some(left)
+    }
+
+    /// The attempt in flight has ended and reported, or not.
+    #[inline]
+    pub(super) fn settle<C: Credit + ?Sized>(&mut self, used: Used, credit: &C) {
+        let below = match used {
+            Used::Reported(n) => n.min(self.told),
+            Used::Missing => self.told,
+            Used::Unsaid => 0,
+        };
+        self.used = self.used.saturating_add(below);
+        self.further = self.further.saturating_sub(below);
+        let spent = below.min(self.lent);
+        self.taken += spent;
+        if self.lent > spent {
+            credit.give(self.lent - spent);
+        }
+        self.told = 0;
+        self.lent = 0;
+    }
+
+    /// Whether policy (and what was spent below) and the layers above leave an attempt.
+    pub(super) fn affords<C: Credit + ?Sized>(&self, credit: &C) -> bool {
+        self.further > 0 && credit.left().is_none_or(|left| left > 0)
+    }
+
+    /// One further attempt is decided.
+    pub(super) fn retry<C: Credit + ?Sized>(&mut self, credit: &C) {
+        self.further -= 1;
+        self.used += 1;
+        self.taken += credit.take(1);
+    }
+
+    /// ... and is not made after all.
+    pub(super) fn unretry<C: Credit + ?Sized>(&mut self, credit: &C) {
+        self.further += 1;
+        self.used -= 1;
+        if self.taken > 0 {
+            self.taken -= 1;
+            credit.give(1);
+        }
+    }
+
+    /// The call succeeded: what it spent of the layers' above is theirs again, for its siblings.
+    #[inline]
+    pub(super) fn refund<C: Credit + ?Sized>(&mut self, credit: &C) {
+        if self.taken > 0 {
+            credit.give(self.taken);
+            self.taken = 0;
+        }
+    }
+
+    pub(super) fn used(&self) -> u32 {
+        self.used
+    }
+}

@@ -1,0 +1,62 @@
+//! Where atomics come from (the real ones, or loom's when interleavings are explored), and the lock that the engine
+//! is lent: it is `no_std` and has none of its own.
+
+#[cfg(not(relent_loom))]
+pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#[cfg(relent_loom)]
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// A mutual exclusion around plain state, brought by the driver (a `std::sync::Mutex` in `relent`).
+///
+/// It is only taken after a failure, or tried at a success that finds the window old; never waited for on a success.
+pub trait Lock<T>: Send + Sync {
+    /// A lock around `value`.
+    fn new(value: T) -> Self
+    where
+        Self: Sized;
+
+    /// Runs `work` alone.
+    fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R;
+
+    /// Runs `work` alone, or not at all if somebody else is at it.
+    fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R>;
+}
+
+/// A counter that threads can add to without meeting: one relaxed add on a line of its own.
+#[derive(Debug)]
+pub(crate) struct Tally([Lane; LANES]);
+
+#[cfg(not(relent_loom))]
+const LANES: usize = 8;
+#[cfg(relent_loom)]
+const LANES: usize = 1;
+
+/// Two cache lines, since neighbours are fetched in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Lane(AtomicU64);
+
+impl Tally {
+    pub(crate) fn new() -> Tally {
+        Tally(core::array::from_fn(|_| Lane(AtomicU64::new(0))))
+    }
+
+    #[inline]
+    pub(crate) fn add_one(&self) {
+        self.0[lane()].0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes what was added so far.
+    pub(crate) fn collect(&self) -> u64 {
+        self.0.iter().map(|lane| lane.0.swap(0, Ordering::Relaxed)).sum()
+    }
+}
+
+/// Which lane this thread adds to. Stacks lie megabytes apart, so the address of a local tells threads from each other
+/// without thread-local storage, which a `no_std` crate does not have. A clash costs time, never a count.
+#[inline]
+fn lane() -> usize {
+    let here = 0_u8;
+    let stack = (&raw const here).addr() as u64 >> 21;
+    (stack.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize % LANES
+}
