@@ -4,7 +4,7 @@ mod decide;
 mod ledger;
 mod step;
 
-pub use step::{AttemptId, Launch, Step, Stop, StopReason};
+pub use step::{AttemptId, Launch, Step, Stop, StopReason, WaitOrigin};
 
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -110,7 +110,7 @@ pub struct Session {
 enum Phase {
     New,
     Running { started: Instant, ends: Instant },
-    Waiting { until: Instant },
+    Waiting { until: Instant, origin: WaitOrigin },
     Over(Stop),
 }
 
@@ -210,9 +210,9 @@ impl Session {
                 self.freed = true;
                 self.launch(context, now, false)
             }
-            Ok(decide::Go::At { until, held }) => {
+            Ok(decide::Go::At { until, origin, held }) => {
                 self.held = held;
-                self.phase = Phase::Waiting { until };
+                self.phase = Phase::Waiting { until, origin };
                 Step::Wait { until }
             }
             Err(reason) => self.stop(reason, failure.hint.map(|hint| hint.wait)),
@@ -246,7 +246,7 @@ impl Session {
     /// back. Called early, it answers the same wait again.
     #[cold]
     pub fn due<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Step {
-        let Phase::Waiting { until } = self.phase else { return self.standing() };
+        let Phase::Waiting { until, .. } = self.phase else { return self.standing() };
         if now < until {
             return Step::Wait { until };
         }
@@ -297,6 +297,22 @@ impl Session {
     #[must_use]
     pub fn used(&self) -> u32 {
         self.ledger.used()
+    }
+
+    /// Whose word the present wait follows; `None` if the call is not waiting.
+    #[must_use]
+    pub fn wait_origin(&self) -> Option<WaitOrigin> {
+        match self.phase {
+            Phase::Waiting { origin, .. } => Some(origin),
+            _ => None,
+        }
+    }
+
+    /// Whether the call has ended.
+    #[must_use]
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over(_))
     }
 
     /// The nearest of all deadlines of the call.
@@ -396,7 +412,7 @@ impl Session {
         match self.phase {
             Phase::New => Step::Wait { until: self.began },
             Phase::Running { ends, .. } => Step::Wait { until: ends },
-            Phase::Waiting { until } => Step::Wait { until },
+            Phase::Waiting { until, .. } => Step::Wait { until },
             Phase::Over(stop) => Step::Stop(stop),
         }
     }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Context, Held, Session, StopReason};
+use super::{Context, Held, Session, StopReason, WaitOrigin};
 use crate::budget::TokenClass;
 use crate::rng::uniform;
 use crate::time::nanos;
@@ -13,7 +13,7 @@ pub(super) enum Go {
     /// A free repeat.
     AtOnce,
     /// An ordinary retry, its seat and token taken.
-    At { until: Instant, held: Held },
+    At { until: Instant, origin: WaitOrigin, held: Held },
 }
 
 impl Session {
@@ -70,7 +70,8 @@ impl Session {
             None => None,
         };
         self.ledger.retry(context.credit);
-        Ok(Go::At { until, held: Held { seat, permit } })
+        let origin = if delay > backoff { WaitOrigin::Server } else { WaitOrigin::Backoff };
+        Ok(Go::At { until, origin, held: Held { seat, permit } })
     }
 
     fn may_repeat(&self, failure: &Failure) -> bool {

@@ -3,6 +3,9 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::Instant;
+use crate::time::nanos;
+
 /// Names one attempt of a call; a session may have more than one in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttemptId(u32);
@@ -27,7 +30,7 @@ pub enum Step {
     /// Do nothing until then, and say so.
     Wait {
         /// When to wake up.
-        until: crate::Instant,
+        until: Instant,
     },
     /// The call is over.
     Stop(Stop),
@@ -41,7 +44,7 @@ pub struct Launch {
     /// Its number on the wire, from 1; free repeats have one too.
     pub number: u32,
     /// When its time is up: by the attempt timeout or the deadline.
-    pub ends: crate::Instant,
+    pub ends: Instant,
     /// How long that is; `None` without a bound.
     pub time: Option<Duration>,
     /// The attempt credit to tell the layer below; `None`: say nothing.
@@ -54,8 +57,31 @@ impl Launch {
     #[must_use]
     pub fn time_below(&self) -> Option<Duration> {
         let time = self.time?;
-        Some(time.saturating_sub((time / 20).max(Duration::from_millis(5))))
+        Some(time.saturating_sub(margin(time)))
     }
+
+    /// When the layer below has to have answered: `ends`, less the same margin.
+    #[must_use]
+    #[inline]
+    pub fn ends_below(&self) -> Instant {
+        match self.time {
+            Some(time) => Instant::from_nanos(self.ends.as_nanos().saturating_sub(nanos(margin(time)))),
+            None => Instant::NEVER,
+        }
+    }
+}
+
+fn margin(time: Duration) -> Duration {
+    (time / 20).max(Duration::from_millis(5))
+}
+
+/// Whose word a wait follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitOrigin {
+    /// The policy's backoff.
+    Backoff,
+    /// The server's hint, which asked for more.
+    Server,
 }
 
 /// How a call ended.
