@@ -32,6 +32,12 @@ impl Rng {
         Rng(seed)
     }
 
+    /// The seed that goes on where this generator stands.
+    #[must_use]
+    pub const fn into_seed(self) -> u64 {
+        self.0
+    }
+
     /// The next 64 random bits.
     pub const fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -151,6 +151,11 @@ impl Session {
         self.replayable = false;
     }
 
+    /// Says before the first attempt that less may be repeated.
+    pub fn narrow(&mut self, repeat: Repeat) {
+        self.repeat = repeat;
+    }
+
     /// Starts the call.
     #[inline]
     pub fn begin<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Step {

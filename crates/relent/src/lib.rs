@@ -1,0 +1,30 @@
+//! Retries that know when to stop.
+#![warn(missing_docs)]
+
+mod ambient;
+mod attempt;
+mod blocking;
+mod call;
+mod classify;
+mod error;
+mod event;
+#[cfg(feature = "http")]
+pub mod http;
+mod random;
+mod retry;
+mod run;
+pub mod timer;
+
+pub use ambient::{InScope, Scope};
+pub use attempt::Attempt;
+pub use call::Handle;
+pub use classify::{Boxed, Classify, Standard, Transient};
+pub use error::RetryError;
+pub use event::Event;
+pub use relent_core::{
+    BadStatus, Backoff, Budget, Cause, Deposit, Failure, Health, Hint, Instant, Jitter, Nested, Policy, PolicyBuilder,
+    PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, Stop, StopReason,
+    StopScope, Used, Verdict, WaitOrigin, defaults,
+};
+pub use retry::Retry;
+pub use run::{Run, Until};

@@ -1,0 +1,174 @@
+//! What an attempt's surroundings grant to the calls made inside it: attempt credit and a deadline.
+//!
+//! A thread-local value that is set around each poll of an attempt and put back after it, on any runtime. Inner calls on
+//! the same task find it there; over a `spawn` it is carried by a [`Scope`].
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use relent_core::{Credit, Instant};
+
+thread_local! {
+    static CURRENT: Cell<Surroundings> = const { Cell::new(Surroundings::NONE) };
+}
+
+/// What is granted to the code that runs now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Surroundings {
+    /// Further attempts; `UNSAID` where no layer above said anything.
+    left: u32,
+    /// When the layer above wants its answer.
+    pub(crate) deadline: Instant,
+}
+
+const UNSAID: u32 = u32::MAX;
+
+impl Surroundings {
+    pub(crate) const NONE: Surroundings = Surroundings { left: UNSAID, deadline: Instant::NEVER };
+
+    #[inline]
+    pub(crate) fn new(left: Option<u32>, deadline: Instant) -> Surroundings {
+        Surroundings { left: left.unwrap_or(UNSAID), deadline }
+    }
+
+    #[inline]
+    pub(crate) fn current() -> Surroundings {
+        CURRENT.get()
+    }
+
+    #[inline]
+    pub(crate) fn left(&self) -> Option<u32> {
+        if self.left == UNSAID { None } else { Some(self.left) }
+    }
+
+    /// `n` of it were used by somebody who does not share this thread.
+    #[cfg(feature = "http")]
+    pub(crate) fn spend(&mut self, n: u32) {
+        if self.left != UNSAID {
+            self.left = self.left.saturating_sub(n);
+        }
+    }
+
+    /// Runs `work` inside these surroundings, and keeps what it left of them.
+    #[inline]
+    pub(crate) fn enter<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        let outer = CURRENT.replace(*self);
+        let _restore = Restore { inner: self, outer };
+        work()
+    }
+}
+
+/// Puts the outer surroundings back, also when the work panics.
+struct Restore<'a> {
+    inner: &'a mut Surroundings,
+    outer: Surroundings,
+}
+
+impl Drop for Restore<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        *self.inner = CURRENT.replace(self.outer);
+    }
+}
+
+/// The credit of the code that runs now, wherever it is asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AmbientCredit;
+
+impl Credit for AmbientCredit {
+    #[inline]
+    fn left(&self) -> Option<u32> {
+        CURRENT.get().left()
+    }
+
+    #[inline]
+    fn take(&self, n: u32) -> u32 {
+        let mut current = CURRENT.get();
+        let taken = current.left().map_or(0, |left| n.min(left));
+        if taken > 0 {
+            current.left -= taken;
+            CURRENT.set(current);
+        }
+        taken
+    }
+
+    #[inline]
+    fn give(&self, n: u32) {
+        let mut current = CURRENT.get();
+        if n > 0 && current.left != UNSAID {
+            current.left = current.left.saturating_add(n).min(UNSAID - 1);
+            CURRENT.set(current);
+        }
+    }
+}
+
+/// The credit and the deadline of one call, to be carried over a `spawn`.
+///
+/// The credit goes along: what a scope took is withheld from the calls that stay, until [`Scope::rejoin`] brings the rest
+/// back. Dropped elsewhere, it counts as used, so that attempts never multiply.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use relent::{Policy, Retry, Scope, Verdict};
+///
+/// let inner = Retry::new(Policy::default()).classify(|_: &&str| Verdict::Transient);
+/// let scope = Scope::take();
+/// let task = tokio::spawn(async move {
+///     let mut scope = scope;
+///     let answer = scope.run(inner.run(|_| async { Ok::<_, &str>(5) })).await;
+///     (answer, scope)
+/// });
+/// let (answer, scope) = task.await.expect("the task does not panic");
+/// scope.rejoin();
+/// assert_eq!(answer.ok(), Some(5));
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a scope carries credit: run something in it, or let it rejoin"]
+pub struct Scope(Surroundings);
+
+impl Scope {
+    /// Takes the credit of the code that runs now, and a copy of its deadline. Outside any call it carries nothing.
+    pub fn take() -> Scope {
+        let taken = Surroundings::current();
+        AmbientCredit.take(UNSAID);
+        Scope(taken)
+    }
+
+    /// Runs `future` with what this scope carries.
+    pub fn run<F: Future>(&mut self, future: F) -> InScope<'_, F> {
+        InScope { scope: self, future }
+    }
+
+    /// Runs `work` with what this scope carries.
+    pub fn run_blocking<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        self.0.enter(work)
+    }
+
+    /// Gives what is left to the code that runs now.
+    pub fn rejoin(self) {
+        AmbientCredit.give(self.0.left().unwrap_or(0));
+    }
+}
+
+pin_project! {
+    /// A future that runs in a [`Scope`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct InScope<'a, F> {
+        scope: &'a mut Scope,
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F: Future> Future for InScope<'_, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        this.scope.0.enter(|| this.future.poll(cx))
+    }
+}

@@ -1,0 +1,151 @@
+//! How a call that gave up tells its story.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use relent_core::{Stop, StopReason};
+
+/// Why a call gave up, and all that is known of its attempts.
+///
+/// `source()` is the last attempt's error, untouched; it is `None` where no attempt failed with one: nothing was run, or
+/// every attempt's time was up.
+///
+/// ```
+/// use relent::{Policy, Retry, StopReason, Verdict};
+///
+/// let retry = Retry::new(Policy::constant(std::time::Duration::ZERO).build()?)
+///     .classify(|_: &std::io::Error| Verdict::Transient);
+/// let gave_up = retry.run_blocking(|_| std::fs::read("/no/such/file")).unwrap_err();
+/// assert_eq!((gave_up.reason(), gave_up.attempts()), (StopReason::AttemptsExhausted, 3));
+/// assert_eq!(gave_up.last().map(|e| e.kind()), Some(std::io::ErrorKind::NotFound));
+/// # Ok::<(), relent::PolicyError>(())
+/// ```
+#[derive(Debug)]
+pub struct RetryError<E> {
+    stop: Stop,
+    elapsed: Duration,
+    last_timed_out: bool,
+    last: Option<E>,
+    earlier: Vec<E>,
+}
+
+impl<E> RetryError<E> {
+    pub(crate) fn new(stop: Stop, elapsed: Duration, failures: Failures<E>) -> RetryError<E> {
+        let Failures { last, last_timed_out, earlier } = failures;
+        RetryError { stop, elapsed, last_timed_out, last, earlier: earlier.unwrap_or_default() }
+    }
+
+    /// Why no further attempt was made.
+    pub fn reason(&self) -> StopReason {
+        self.stop.reason
+    }
+
+    /// Attempts made; 0 if the call ended before the first.
+    pub fn attempts(&self) -> u32 {
+        self.stop.attempts
+    }
+
+    /// How long the call took, waits included; from the first attempt that did not end at once, where the policy has
+    /// neither timeouts nor a deadline.
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// Whether any attempt may have been executed although no answer came: what was asked for may have happened.
+    pub fn ambiguous(&self) -> bool {
+        self.stop.ambiguous
+    }
+
+    /// What the server had asked to wait, where the last failure came with that.
+    pub fn hint(&self) -> Option<Duration> {
+        self.stop.hint
+    }
+
+    /// Whether the last attempt ended because its time was up; [`last`](Self::last) is then an earlier attempt's error.
+    pub fn last_timed_out(&self) -> bool {
+        self.last_timed_out
+    }
+
+    /// The last error that an attempt came to.
+    pub fn last(&self) -> Option<&E> {
+        self.last.as_ref()
+    }
+
+    /// The same, out of this one.
+    pub fn into_last(self) -> Option<E> {
+        self.last
+    }
+
+    /// Every error, the first one first; only the last unless the handle was told to
+    /// [`keep_errors`](crate::Retry::keep_errors).
+    pub fn errors(&self) -> impl Iterator<Item = &E> {
+        self.earlier.iter().chain(&self.last)
+    }
+
+    /// The same story with another error type.
+    pub fn map<F>(self, mut change: impl FnMut(E) -> F) -> RetryError<F> {
+        RetryError {
+            stop: self.stop,
+            elapsed: self.elapsed,
+            last_timed_out: self.last_timed_out,
+            earlier: self.earlier.into_iter().map(&mut change).collect(),
+            last: self.last.map(change),
+        }
+    }
+}
+
+impl<E> fmt::Display for RetryError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.stop.attempts == 1 { "" } else { "s" };
+        write!(f, "gave up after {} attempt{plural} in {:.1?}: {}", self.stop.attempts, self.elapsed, self.stop.reason)?;
+        if let (StopReason::HintTooLong, Some(hint)) = (self.stop.reason, self.stop.hint) {
+            write!(f, " ({hint:?})")?;
+        }
+        if self.last_timed_out && self.stop.reason != StopReason::DeadlineExceeded {
+            f.write_str("; the last attempt timed out")?;
+        }
+        if self.stop.ambiguous {
+            f.write_str("; it may have taken effect")?;
+        }
+        Ok(())
+    }
+}
+
+impl<E: Error + 'static> Error for RetryError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.last.as_ref().map(|error| error as _)
+    }
+}
+
+/// The errors of a call's attempts, as they come.
+#[derive(Debug)]
+pub(crate) struct Failures<E> {
+    last: Option<E>,
+    last_timed_out: bool,
+    /// `None`: only the last is asked for.
+    earlier: Option<Vec<E>>,
+}
+
+impl<E> Failures<E> {
+    #[inline]
+    pub(crate) fn new(keep_all: bool) -> Failures<E> {
+        Failures { last: None, last_timed_out: false, earlier: keep_all.then(Vec::new) }
+    }
+
+    pub(crate) fn add(&mut self, error: E) {
+        self.last_timed_out = false;
+        if let (Some(before), Some(earlier)) = (self.last.replace(error), &mut self.earlier) {
+            earlier.push(before);
+        }
+    }
+
+    pub(crate) fn timed_out(&mut self) {
+        self.last_timed_out = true;
+    }
+
+    /// All of them, leaving none behind.
+    pub(crate) fn take(&mut self) -> Failures<E> {
+        std::mem::replace(self, Failures::new(false))
+    }
+}

@@ -1,0 +1,238 @@
+//! The handle: a policy, and what its calls share.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use relent_core::{
+    Breaker, Budget, Context, FreeRepeats, Lock, Policy, Random, RatioBudget, RatioState, RetriesOnly, RetriesOnlyState,
+    Rng, WaitingRoom,
+};
+
+use crate::ambient::AmbientCredit;
+use crate::classify::Standard;
+use crate::event::{Event, Listener};
+use crate::random::PerThread;
+use crate::timer::{Clock, SystemTimer};
+
+/// Retries calls by one [`Policy`]: the handle that you keep and clone.
+///
+/// Clones share one budget, one breaker and one bound on waiting calls: make one handle per target, not per call. `C` says
+/// what an error means ([`Standard`] unless [`classify`](Retry::classify) is told otherwise), `T` where time comes from.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), relent::PolicyError> {
+/// use std::time::Duration;
+/// use relent::{Policy, Retry};
+///
+/// let policy = Policy::exponential(Duration::from_millis(50), Duration::from_secs(1)).attempts(4).build()?;
+/// let retry = Retry::new(policy);
+///
+/// let answer = retry.run(|attempt| async move { Ok::<_, std::io::Error>(attempt.number()) }).await;
+/// assert_eq!(answer.ok(), Some(1));
+/// # Ok(()) }
+/// ```
+pub struct Retry<C = Standard, T = SystemTimer> {
+    pub(crate) classify: C,
+    pub(crate) shared: Arc<Shared<T>>,
+}
+
+/// What all clones of a handle share.
+pub(crate) struct Shared<T> {
+    pub(crate) policy: Policy,
+    pub(crate) timer: T,
+    budget: Option<Arc<dyn Budget>>,
+    breaker: Option<Arc<dyn Breaker>>,
+    waiting: Arc<WaitingRoom>,
+    free_repeats: Arc<FreeRepeats>,
+    random: Source,
+    pub(crate) keep_errors: bool,
+    pub(crate) listener: Option<Listener>,
+    #[cfg(feature = "http")]
+    pub(crate) memory: Arc<crate::http::ReplayMemory>,
+}
+
+impl<T> Retry<Standard, T>
+where
+    T: Clock,
+{
+    /// A handle on another timer: your runtime's, or virtual time for tests.
+    pub fn with_timer(policy: Policy, timer: T) -> Retry<Standard, T> {
+        Retry { classify: Standard, shared: Arc::new(Shared::new(policy, timer)) }
+    }
+}
+
+impl Retry {
+    /// A handle with a full budget, a closed breaker and no call waiting.
+    pub fn new(policy: Policy) -> Retry {
+        Retry::with_timer(policy, SystemTimer)
+    }
+}
+
+impl Default for Retry {
+    /// All defaults: see [`Policy`].
+    fn default() -> Retry {
+        Retry::new(Policy::default())
+    }
+}
+
+impl<C, T: Clock> Retry<C, T> {
+    /// Says what an error means: a closure, or your own [`Classify`](crate::Classify). Budget and breaker stay shared
+    /// with the handle that this one was made from.
+    pub fn classify<D>(self, classify: D) -> Retry<D, T> {
+        Retry { classify, shared: self.shared }
+    }
+
+    /// Keeps every attempt's error, not only the last, for [`RetryError::errors`](crate::RetryError::errors).
+    ///
+    /// # Panics
+    /// If the handle has been cloned: tell it before.
+    #[must_use]
+    pub fn keep_errors(self) -> Self {
+        self.configure(|shared| shared.keep_errors = true)
+    }
+
+    /// Draws the jitter from a seeded sequence, one for all clones, so that a test sees the same waits every time.
+    ///
+    /// # Panics
+    /// If the handle has been cloned: tell it before.
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        self.configure(|shared| shared.random = Source::Seeded(Mutex::new(Rng::seeded(seed))))
+    }
+
+    /// Tells `listener` of everything that happens to the handle's calls. It runs on the calling task: it must be quick.
+    ///
+    /// # Panics
+    /// If the handle has been cloned: tell it before.
+    #[must_use]
+    pub fn on_event(self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.configure(|shared| shared.listener = Some(Listener(Arc::new(listener))))
+    }
+
+    /// Takes its tokens from `budget`: your own, or one shared with other handles.
+    ///
+    /// # Panics
+    /// If the handle has been cloned: tell it before.
+    #[must_use]
+    pub fn budget(self, budget: Arc<dyn Budget>) -> Self {
+        self.configure(|shared| shared.budget = Some(budget))
+    }
+
+    /// The policy that calls are retried by.
+    pub fn policy(&self) -> &Policy {
+        &self.shared.policy
+    }
+
+    /// How many retries the budget would grant now; `None` without a budget.
+    pub fn budget_balance(&self) -> Option<u64> {
+        let budget = self.shared.budget.as_ref()?;
+        Some(budget.balance(self.shared.timer.now()))
+    }
+
+    /// How many calls are in backoff now.
+    pub fn waiting(&self) -> u32 {
+        self.shared.waiting.waiting()
+    }
+
+    fn configure(mut self, change: impl FnOnce(&mut Shared<T>)) -> Self {
+        let shared = Arc::get_mut(&mut self.shared).expect("a handle is configured before it is cloned");
+        change(shared);
+        self
+    }
+}
+
+impl<T: Clock> Shared<T> {
+    fn new(policy: Policy, timer: T) -> Shared<T> {
+        let now = timer.now();
+        let budget = policy.budget().map(|config| {
+            let budget: RatioBudget<Guarded<RatioState>> = RatioBudget::new(config, policy.attempts(), now);
+            Arc::new(budget) as Arc<dyn Budget>
+        });
+        let breaker = policy.breaker().map(|config| {
+            let breaker: RetriesOnly<Guarded<RetriesOnlyState>> = RetriesOnly::new(*config, now);
+            Arc::new(breaker) as Arc<dyn Breaker>
+        });
+        Shared {
+            #[cfg(feature = "http")]
+            memory: Arc::new(crate::http::ReplayMemory::new(policy.replay_total())),
+            policy,
+            timer,
+            budget,
+            breaker,
+            waiting: Arc::new(WaitingRoom::new()),
+            free_repeats: Arc::new(FreeRepeats::default()),
+            random: Source::PerThread,
+            keep_errors: false,
+            listener: None,
+        }
+    }
+
+    /// What a session decides by.
+    #[inline]
+    pub(crate) fn context(&self) -> Context<'_, AmbientCredit> {
+        Context {
+            policy: &self.policy,
+            budget: self.budget.as_ref(),
+            breaker: self.breaker.as_deref(),
+            waiting: &self.waiting,
+            free_repeats: &self.free_repeats,
+            credit: &AmbientCredit,
+            random: &self.random,
+        }
+    }
+
+    pub(crate) fn tell(&self, event: &Event) {
+        if let Some(Listener(listener)) = &self.listener {
+            listener(event);
+        }
+    }
+}
+
+impl<C: Clone, T> Clone for Retry<C, T> {
+    fn clone(&self) -> Self {
+        Retry { classify: self.classify.clone(), shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<C, T> fmt::Debug for Retry<C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Retry").field("policy", &self.shared.policy).field("budget", &self.shared.budget).finish_non_exhaustive()
+    }
+}
+
+/// Where the jitter's bits come from.
+enum Source {
+    PerThread,
+    Seeded(Mutex<Rng>),
+}
+
+impl Random for Source {
+    fn next_u64(&self) -> u64 {
+        match self {
+            Source::PerThread => PerThread.next_u64(),
+            Source::Seeded(rng) => rng.lock().unwrap_or_else(PoisonError::into_inner).next(),
+        }
+    }
+}
+
+/// The lock that the engine is lent. A panic under it can't leave the counts half changed, so poison is ignored.
+#[derive(Debug)]
+struct Guarded<S>(Mutex<S>);
+
+impl<S: Send> Lock<S> for Guarded<S> {
+    fn new(value: S) -> Self {
+        Guarded(Mutex::new(value))
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut S) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn try_with<R>(&self, work: impl FnOnce(&mut S) -> R) -> Option<R> {
+        match self.0.try_lock() {
+            Ok(mut state) => Some(work(&mut state)),
+            Err(TryLockError::Poisoned(state)) => Some(work(&mut state.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The async driver: `retry.run(operation).await`.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use relent_core::{Failure, Repeat, Step, Stop};
+
+use crate::attempt::Attempt;
+use crate::call::{Call, Handle};
+use crate::classify::Classify;
+use crate::error::{Failures, RetryError};
+use crate::retry::Retry;
+use crate::timer::{Clock, Timer};
+
+impl<C, T: Clock> Retry<C, T> {
+    /// Runs `operation` until it succeeds or the policy says stop. Handing it over is your word that it may be repeated;
+    /// see [`Run::only_if_unprocessed`] for the narrower one.
+    ///
+    /// Each attempt is a fresh future from `operation`. The first allocates nothing and, without timeouts, reads no clock.
+    /// An attempt whose time is up is dropped. Dropping the returned future cancels everything.
+    ///
+    /// # Errors
+    /// [`RetryError`], with the last error and the reason for stopping.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// use relent::{Retry, StopReason};
+    /// use std::io::{Error, ErrorKind};
+    ///
+    /// let retry = Retry::default();
+    /// let missing = retry.run(|_| async { Err::<(), _>(Error::from(ErrorKind::NotFound)) }).await.unwrap_err();
+    /// assert_eq!((missing.reason(), missing.attempts()), (StopReason::NotRetryable, 1));
+    /// # }
+    /// ```
+    #[inline]
+    pub fn run<F, Fut, V, E>(&self, operation: F) -> Run<&Self, F, Fut, E>
+    where
+        T: Timer,
+        C: Classify<E>,
+        F: FnMut(Attempt) -> Fut,
+        Fut: Future<Output = Result<V, E>>,
+    {
+        Run::new(self, operation, Repeat::Yes)
+    }
+}
+
+pin_project! {
+    /// A call that is retried: the future that [`Retry::run`] returns.
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Run<H: Handle, F, Fut, E>
+    where
+        H::Timer: Timer,
+    {
+        call: Call<H>,
+        operation: F,
+        failures: Failures<E>,
+        phase: Phase,
+        #[pin]
+        attempt: Option<Fut>,
+        #[pin]
+        sleep: Option<<H::Timer as Timer>::Sleep>,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    New,
+    Attempt,
+    Wait,
+    Done,
+}
+
+impl<H, F, Fut, V, E> Run<H, F, Fut, E>
+where
+    H: Handle,
+    H::Timer: Timer,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    #[inline]
+    pub(crate) fn new(handle: H, operation: F, repeat: Repeat) -> Self {
+        let failures = Failures::new(handle.retry().shared.keep_errors);
+        let call = Call::new(handle, repeat);
+        Run { call, operation, failures, phase: Phase::New, attempt: None, sleep: None }
+    }
+
+    /// Repeats only what was provably not executed (a refused connection, [`Verdict::Unprocessed`]): for operations that
+    /// must not take effect twice.
+    ///
+    /// [`Verdict::Unprocessed`]: relent_core::Verdict::Unprocessed
+    pub fn only_if_unprocessed(mut self) -> Self {
+        self.call.narrow(Repeat::UnprocessedOnly);
+        self
+    }
+
+    /// Ends the call with [`StopReason::Cancelled`] when `signal` completes, during an attempt or a wait, and keeps the
+    /// last real error.
+    ///
+    /// [`StopReason::Cancelled`]: relent_core::StopReason::Cancelled
+    pub fn until<S: Future>(self, signal: S) -> Until<Self, S> {
+        Until { run: self, signal }
+    }
+}
+
+impl<H, F, Fut, V, E> Future for Run<H, F, Fut, E>
+where
+    H: Handle,
+    H::Timer: Timer,
+    H::Classifier: Classify<E>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    type Output = Result<V, RetryError<E>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.phase == Phase::New {
+            let step = self.as_mut().project().call.begin();
+            if let Some(stop) = self.as_mut().follow(step) {
+                return Poll::Ready(Err(self.give_up(stop)));
+            }
+        }
+        loop {
+            let step = match self.phase {
+                Phase::Attempt => match self.as_mut().poll_attempt(cx) {
+                    Poll::Ready(Ok(value)) => return Poll::Ready(Ok(value)),
+                    Poll::Ready(Err(step)) => step,
+                    Poll::Pending => return Poll::Pending,
+                },
+                Phase::Wait => match self.as_mut().poll_wait(cx) {
+                    Poll::Ready(step) => step,
+                    Poll::Pending => return Poll::Pending,
+                },
+                Phase::New | Phase::Done => panic!("a call was polled after its end"),
+            };
+            if let Some(stop) = self.as_mut().follow(step) {
+                return Poll::Ready(Err(self.give_up(stop)));
+            }
+        }
+    }
+}
+
+impl<H, F, Fut, V, E> Run<H, F, Fut, E>
+where
+    H: Handle,
+    H::Timer: Timer,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+{
+    /// Polls the attempt, and only if it is not ready its time: at equal times an answer beats the clock.
+    #[inline]
+    fn poll_attempt(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, Step>>
+    where
+        H::Classifier: Classify<E>,
+    {
+        let mut this = self.project();
+        let attempt = this.attempt.as_mut().as_pin_mut().expect("an attempt runs in this phase");
+        match this.call.inside().enter(|| attempt.poll(cx)) {
+            Poll::Ready(Ok(value)) => {
+                this.call.succeeded();
+                *this.phase = Phase::Done;
+                this.attempt.set(None);
+                Poll::Ready(Ok(value))
+            }
+            Poll::Ready(Err(error)) => {
+                this.attempt.set(None);
+                let failure = this.call.handle().retry().classify.classify(&error);
+                this.failures.add(error);
+                Poll::Ready(Err(this.call.failed(failure)))
+            }
+            Poll::Pending => {
+                let Some(ends) = this.call.ends() else { return Poll::Pending };
+                if this.sleep.is_none() {
+                    let sleep = this.call.shared().timer.sleep_until(ends);
+                    this.sleep.set(Some(sleep));
+                }
+                let sleep = this.sleep.as_mut().as_pin_mut().expect("just set");
+                if sleep.poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                this.sleep.set(None);
+                this.attempt.set(None);
+                this.failures.timed_out();
+                Poll::Ready(Err(this.call.expired(Failure::timed_out())))
+            }
+        }
+    }
+
+    #[cold]
+    fn poll_wait(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Step> {
+        let mut this = self.project();
+        if let Some(sleep) = this.sleep.as_mut().as_pin_mut()
+            && sleep.poll(cx).is_pending()
+        {
+            return Poll::Pending;
+        }
+        this.sleep.set(None);
+        Poll::Ready(this.call.due())
+    }
+
+    /// Does what the session answered; the end of the call is the caller's to tell.
+    #[inline]
+    fn follow(self: Pin<&mut Self>, step: Step) -> Option<Stop> {
+        let mut this = self.project();
+        match step {
+            Step::Launch(launch) => {
+                this.sleep.set(None);
+                let operation = this.operation;
+                let attempt = this.call.inside().enter(|| operation(Attempt::new(&launch)));
+                this.attempt.set(Some(attempt));
+                *this.phase = Phase::Attempt;
+                None
+            }
+            Step::Wait { until } => {
+                *this.phase = if this.attempt.is_some() { Phase::Attempt } else { Phase::Wait };
+                let sleep = this.call.shared().timer.sleep_until(until);
+                this.sleep.set(Some(sleep));
+                None
+            }
+            Step::Stop(stop) => Some(stop),
+        }
+    }
+
+    #[cold]
+    fn give_up(self: Pin<&mut Self>, stop: Stop) -> RetryError<E> {
+        let mut this = self.project();
+        *this.phase = Phase::Done;
+        this.attempt.set(None);
+        this.sleep.set(None);
+        RetryError::new(stop, this.call.elapsed(), this.failures.take())
+    }
+}
+
+impl<H: Handle, F, Fut, E> fmt::Debug for Run<H, F, Fut, E>
+where
+    H::Timer: Timer,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("phase", &self.phase).finish_non_exhaustive()
+    }
+}
+
+pin_project! {
+    /// A call that a signal can end: see [`Run::until`].
+    #[must_use = "futures do nothing unless polled"]
+    #[derive(Debug)]
+    pub struct Until<R, S> {
+        #[pin]
+        run: R,
+        #[pin]
+        signal: S,
+    }
+}
+
+impl<H, F, Fut, V, E, S> Future for Until<Run<H, F, Fut, E>, S>
+where
+    H: Handle,
+    H::Timer: Timer,
+    H::Classifier: Classify<E>,
+    F: FnMut(Attempt) -> Fut,
+    Fut: Future<Output = Result<V, E>>,
+    S: Future,
+{
+    type Output = Result<V, RetryError<E>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Poll::Ready(outcome) = this.run.as_mut().poll(cx) {
+            return Poll::Ready(outcome);
+        }
+        match this.signal.poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(_) => {
+                let stop = this.run.as_mut().project().call.abandon();
+                Poll::Ready(Err(this.run.give_up(stop)))
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Where time comes from: the only place of the library that reads a clock or sleeps.
+//!
+//! Three timers come along: [`SystemTimer`] (real time; on tokio where the feature is on, so that tokio's paused time
+//! holds too), [`Manual`] (virtual time for tests), and yours: implement [`Clock`] and [`Timer`] for another runtime.
+
+mod manual;
+mod system;
+
+pub use manual::{Manual, ManualSleep};
+pub use system::SystemTimer;
+
+use std::time::SystemTime;
+
+use relent_core::Instant;
+
+/// Reads a monotonic clock.
+pub trait Clock: Clone + Send + Sync + 'static {
+    /// The time now. Never goes back; not affected by changes of the wall clock.
+    fn now(&self) -> Instant;
+
+    /// The wall clock, for HTTP dates only.
+    fn wall(&self) -> SystemTime;
+}
+
+/// Waits without blocking a thread.
+///
+/// ```
+/// use std::{future::Future, pin::Pin, time::SystemTime};
+/// use relent::{Instant, timer::{Clock, Timer}};
+///
+/// /// Any runtime that has a sleep will do; this one borrows tokio's.
+/// #[derive(Clone)]
+/// struct Mine(std::time::Instant);
+///
+/// impl Clock for Mine {
+///     fn now(&self) -> Instant {
+///         Instant::ZERO + self.0.elapsed()
+///     }
+///     fn wall(&self) -> SystemTime {
+///         SystemTime::now()
+///     }
+/// }
+/// impl Timer for Mine {
+///     type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+///     fn sleep_until(&self, at: Instant) -> Self::Sleep {
+///         Box::pin(tokio::time::sleep(at.since(self.now())))
+///     }
+/// }
+///
+/// let retry = relent::Retry::with_timer(relent::Policy::default(), Mine(std::time::Instant::now()));
+/// # let _ = retry;
+/// ```
+pub trait Timer: Clock {
+    /// Ends when its time has come.
+    type Sleep: Future<Output = ()>;
+
+    /// A future that ends at `at`, or soon after.
+    fn sleep_until(&self, at: Instant) -> Self::Sleep;
+}
+
+/// Waits by blocking the thread.
+pub trait BlockingTimer: Clock {
+    /// Returns at `at`, or soon after.
+    fn block_until(&self, at: Instant);
+}

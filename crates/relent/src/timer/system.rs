@@ -1,0 +1,59 @@
+//! Real time.
+
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+use relent_core::Instant;
+
+use super::{BlockingTimer, Clock};
+
+/// Real time: the operating system's monotonic clock; sleeps on tokio (feature `tokio`) or by blocking the thread.
+///
+/// Under tokio's paused time (its `test-util`) it follows that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SystemTimer;
+
+/// All instants of the process count from one point, so that deadlines may be compared wherever they were made.
+fn epoch() -> std::time::Instant {
+    static EPOCH: OnceLock<std::time::Instant> = OnceLock::new();
+    *EPOCH.get_or_init(std_now)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the one place where the library reads the clock")]
+fn std_now() -> std::time::Instant {
+    #[cfg(feature = "tokio")]
+    return tokio::time::Instant::now().into_std();
+    #[cfg(not(feature = "tokio"))]
+    return std::time::Instant::now();
+}
+
+impl Clock for SystemTimer {
+    #[inline]
+    fn now(&self) -> Instant {
+        let since = std_now().saturating_duration_since(epoch());
+        // One second in hand: a clock that a test paused earlier may lie a little before the epoch.
+        Instant::from_nanos(1_000_000_000) + since
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "the one place where the library reads the wall clock")]
+    fn wall(&self) -> SystemTime {
+        SystemTime::now()
+    }
+}
+
+impl BlockingTimer for SystemTimer {
+    #[allow(clippy::disallowed_methods, reason = "the one place where the library blocks a thread")]
+    fn block_until(&self, at: Instant) {
+        std::thread::sleep(at.since(self.now()));
+    }
+}
+
+#[cfg(feature = "tokio")]
+impl super::Timer for SystemTimer {
+    type Sleep = tokio::time::Sleep;
+
+    #[allow(clippy::disallowed_methods, reason = "the one place where the library sleeps")]
+    fn sleep_until(&self, at: Instant) -> tokio::time::Sleep {
+        tokio::time::sleep(at.since(self.now()))
+    }
+}
