@@ -7,12 +7,11 @@ mod lengths;
 mod lints;
 mod nevers;
 
-use std::time::Instant;
-
 use anyhow::{Result, bail};
 
 use crate::house::House;
 use crate::report::{Finding, Report, Verdict};
+use crate::stopwatch::Stopwatch;
 
 struct Check {
     name: &'static str,
@@ -51,19 +50,11 @@ pub(crate) fn run(names: &[String]) -> Result<bool> {
     for check in CHECKS.iter().filter(|check| names.is_empty() || names.iter().any(|name| name == check.name))
     {
         println!("== {}: {}", check.name, check.what);
-        let start = now();
+        let watch = Stopwatch::start();
         let verdict =
             (check.run)(&house).unwrap_or_else(|error| Verdict::Failed(vec![Finding(format!("{error:#}"))]));
-        report.add(check.name, verdict, start.elapsed());
+        report.add(check.name, verdict, watch.read());
     }
     print!("\nChecks:\n{report}");
     Ok(report.passed())
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long a check took is for the reader; nothing is decided by it"
-)]
-pub(crate) fn now() -> Instant {
-    Instant::now()
 }

@@ -14,6 +14,7 @@ mod graph;
 mod house;
 mod report;
 mod source;
+mod stopwatch;
 mod suite;
 mod token;
 
@@ -31,7 +32,7 @@ Commands:
   test [--no-services] [FILTER...]  Run every test of the workspace: unit, integration and doc tests, loom, examples.
                                     With filters: only tests whose path contains one of them.
                                     --no-services leaves out the stages that need a service on this machine.
-  loom [FILTER...]                  Explore the interleavings of relent-core's shared state.
+  loom                              Explore the interleavings of relent-core's shared state.
   help                              Print this.
 
 Examples:

@@ -11,9 +11,9 @@ use anyhow::{Context, Result, bail};
 
 use self::tally::Tally;
 use crate::cargo;
-use crate::check::now;
 use crate::house::House;
 use crate::report::{Finding, Report, Verdict};
+use crate::stopwatch::Stopwatch;
 
 struct Stage {
     name: &'static str,
@@ -39,12 +39,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
 }
 
 /// `cargo xtask loom`: that stage alone.
-pub(crate) fn run_loom(filters: &[String]) -> Result<bool> {
-    if let Some(flag) = filters.iter().find(|argument| argument.starts_with('-')) {
-        bail!("there is no flag `{flag}`; usage: cargo xtask loom [FILTER...]");
+pub(crate) fn run_loom(arguments: &[String]) -> Result<bool> {
+    if let Some(argument) = arguments.first() {
+        bail!("`cargo xtask loom` takes no arguments, but was given `{argument}`");
     }
-    let stages: Vec<&Stage> = STAGES.iter().filter(|stage| stage.name == "loom").collect();
-    run_stages(stages, filters, true)
+    run_stages(STAGES.iter().filter(|stage| stage.name == "loom"), &[], true)
 }
 
 fn run_stages(
@@ -56,7 +55,7 @@ fn run_stages(
     let (mut report, mut total) = (Report::default(), Tally::default());
     for Stage { name, what, services: needs, run } in stages {
         println!("\n== {name}: {what}");
-        let start = now();
+        let watch = Stopwatch::start();
         let mut tally = Tally::default();
         let verdict = if !services && !needs.is_empty() {
             Verdict::Skipped(format!("--no-services; it needs {}", needs.join(", ")))
@@ -64,7 +63,7 @@ fn run_stages(
             run(&house, filters, &mut tally)
                 .unwrap_or_else(|error| Verdict::Failed(vec![Finding(format!("{error:#}"))]))
         };
-        report.add(name, verdict, start.elapsed());
+        report.add(name, verdict, watch.read());
         total.add(&tally);
     }
     print!("\nStages:\n{report}\n{total}");
@@ -81,18 +80,23 @@ fn workspace(house: &House, filters: &[String], tally: &mut Tally) -> Result<Ver
 }
 
 /// The tests with `loom` in their path, built with the core's atomics replaced by loom's. In a folder of its own, since
-/// the flag would otherwise throw away every other build, and optimised, since the explorations are long.
+/// the flag would otherwise throw away every other build; what explores is optimised, since it takes long.
 fn loom(house: &House, filters: &[String], tally: &mut Tally) -> Result<Verdict> {
     if !filters.is_empty() && !filters.iter().any(|filter| filter.contains("loom")) {
         return Ok(Verdict::Skipped("the filters do not ask for loom".into()));
     }
     let mut command = cargo::command(&house.root);
-    command
-        .args(["test", "--package", "relent-core", "--lib"])
-        .arg("--target-dir")
-        .arg(house.target.join("loom"))
-        .env("RUSTFLAGS", "--cfg relent_loom")
-        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "3");
+    command.env("RUSTFLAGS", "--cfg relent_loom").args([
+        "test",
+        "--package",
+        "relent-core",
+        "--lib",
+        "--target-dir",
+    ]);
+    command.arg(house.target.join("loom"));
+    for package in ["relent-core", "loom", "generator"] {
+        command.args(["--config", &format!("profile.dev.package.{package}.opt-level=3")]);
+    }
     command.arg("--");
     if filters.is_empty() {
         command.arg("loom")
@@ -121,7 +125,7 @@ fn tests(mut command: Command, filters: &[String], tally: &mut Tally) -> Result<
         findings.push(Finding::at(&shown, status));
     }
     if tally.ran() == 0 && filters.is_empty() && findings.is_empty() {
-        findings.push(Finding::at(&shown, "ran no test"));
+        findings.push(Finding("ran no test".to_owned()));
     }
     Ok(Verdict::of(findings, tally.summary()))
 }

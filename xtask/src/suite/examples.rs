@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 use super::tally::Tally;
 use crate::cargo;
-use crate::check::now;
 use crate::graph::Member;
 use crate::house::House;
 use crate::report::{Finding, Verdict};
+use crate::stopwatch::{Stopwatch, pause};
 
 /// No example has more to show than this; one that waits for ever would otherwise hold the whole run.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -86,20 +86,19 @@ fn run_to_end(house: &House, member: &Member, program: &PathBuf) -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "waits for another process, which owns its time")]
 fn within(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
     let mut child = command.spawn().context("cannot be started")?;
-    let start = now();
+    let watch = Stopwatch::start();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if start.elapsed() > limit {
+        if watch.read() > limit {
             child.kill()?;
             child.wait()?;
             bail!("did not end within {} s", limit.as_secs());
         }
-        std::thread::sleep(Duration::from_millis(20));
+        pause();
     }
 }
 
