@@ -36,6 +36,15 @@ impl<E> RetryError<E> {
         RetryError { stop, elapsed, last_timed_out, last, earlier: earlier.unwrap_or_default() }
     }
 
+    /// The error of a service that was not ready to be called at all.
+    #[cfg(feature = "tower")]
+    pub(crate) fn before_the_first(error: E) -> RetryError<E> {
+        let stop = Stop { reason: StopReason::NotRetryable, attempts: 0, ambiguous: false, hint: None };
+        let mut failures = Failures::new(false);
+        failures.add(error);
+        RetryError::new(stop, Duration::ZERO, failures)
+    }
+
     /// Why no further attempt was made.
     pub fn reason(&self) -> StopReason {
         self.stop.reason
@@ -98,7 +107,11 @@ impl<E> RetryError<E> {
 impl<E> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.stop.attempts == 1 { "" } else { "s" };
-        write!(f, "gave up after {} attempt{plural} in {:.1?}: {}", self.stop.attempts, self.elapsed, self.stop.reason)?;
+        write!(
+            f,
+            "gave up after {} attempt{plural} in {:.1?}: {}",
+            self.stop.attempts, self.elapsed, self.stop.reason
+        )?;
         if let (StopReason::HintTooLong, Some(hint)) = (self.stop.reason, self.stop.hint) {
             write!(f, " ({hint:?})")?;
         }

@@ -10,6 +10,8 @@ mod error;
 mod event;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "tower")]
+mod layer;
 mod random;
 mod retry;
 mod run;
@@ -21,10 +23,12 @@ pub use call::Handle;
 pub use classify::{Boxed, Classify, Standard, Transient};
 pub use error::RetryError;
 pub use event::Event;
+#[cfg(feature = "tower")]
+pub use layer::{Attempts, ReadyCall, RetryLayer, RetryService};
 pub use relent_core::{
     BadStatus, Backoff, Budget, Cause, Deposit, Failure, Health, Hint, Instant, Jitter, Nested, Policy, PolicyBuilder,
     PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, Stop, StopReason,
     StopScope, Used, Verdict, WaitOrigin, defaults,
 };
 pub use retry::Retry;
-pub use run::{Run, Until};
+pub use run::{Operation, Run, Until};

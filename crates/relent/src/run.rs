@@ -46,6 +46,24 @@ impl<C, T: Clock> Retry<C, T> {
     }
 }
 
+/// What is retried: a function from an [`Attempt`] to a future, or a layer's own kind.
+pub trait Operation {
+    /// One attempt.
+    type Future;
+
+    /// Starts an attempt.
+    fn start(&mut self, attempt: Attempt) -> Self::Future;
+}
+
+impl<F: FnMut(Attempt) -> Fut, Fut> Operation for F {
+    type Future = Fut;
+
+    #[inline]
+    fn start(&mut self, attempt: Attempt) -> Fut {
+        self(attempt)
+    }
+}
+
 pin_project! {
     /// A call that is retried: the future that [`Retry::run`] returns.
     #[must_use = "futures do nothing unless polled"]
@@ -76,7 +94,7 @@ impl<H, F, Fut, V, E> Run<H, F, Fut, E>
 where
     H: Handle,
     H::Timer: Timer,
-    F: FnMut(Attempt) -> Fut,
+    F: Operation<Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
     #[inline]
@@ -109,7 +127,7 @@ where
     H: Handle,
     H::Timer: Timer,
     H::Classifier: Classify<E>,
-    F: FnMut(Attempt) -> Fut,
+    F: Operation<Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
     type Output = Result<V, RetryError<E>>;
@@ -146,7 +164,7 @@ impl<H, F, Fut, V, E> Run<H, F, Fut, E>
 where
     H: Handle,
     H::Timer: Timer,
-    F: FnMut(Attempt) -> Fut,
+    F: Operation<Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
     /// Polls the attempt, and only if it is not ready its time: at equal times an answer beats the clock.
@@ -208,7 +226,7 @@ where
             Step::Launch(launch) => {
                 this.sleep.set(None);
                 let operation = this.operation;
-                let attempt = this.call.inside().enter(|| operation(Attempt::new(&launch)));
+                let attempt = this.call.inside().enter(|| operation.start(Attempt::new(&launch)));
                 this.attempt.set(Some(attempt));
                 *this.phase = Phase::Attempt;
                 None
@@ -259,7 +277,7 @@ where
     H: Handle,
     H::Timer: Timer,
     H::Classifier: Classify<E>,
-    F: FnMut(Attempt) -> Fut,
+    F: Operation<Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
     S: Future,
 {
