@@ -1,0 +1,127 @@
+//! The policy file of relent: reads it, checks it, and says where and how to mend it.
+//!
+//! [`load`] a file, or [`parse`] a text; out come valid [`Policy`](relent_core::Policy) values by name, and facts for
+//! the proxy. Whatever is wrong with the file is reported at once, each fault with its place and its mend; a file with a
+//! fault gives nothing.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! let config = relent_config::parse(
+//!     "relent.toml",
+//!     r#"
+//! version = 1
+//!
+//! [policy.api]
+//! attempts = 4
+//! backoff = { base = "50ms", cap = "1s" }
+//! attempt_timeout = "500ms"
+//! deadline = "2s"
+//! "#,
+//! )?;
+//! let policy = config.policy("api")?;
+//! assert_eq!((policy.attempts(), policy.deadline()), (4, Some(Duration::from_secs(2))));
+//!
+//! let errors = relent_config::parse("relent.toml", "version = 1\n[policy.api]\ndeadline = \"2s\"\n").unwrap_err();
+//! assert_eq!(
+//!     errors.to_string(),
+//!     r#"relent.toml:3:12: attempt_timeout 5s is not below deadline 2s
+//!   |
+//! 3 | deadline = "2s"
+//!   |            ^^^^
+//!   = note: attempt_timeout is not set, and its default is 5s
+//!   = mend: set attempt_timeout below 2s, or to "none", or raise deadline above 5s"#
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Fields of a policy
+//!
+//! Under `[policy.NAME]`, all of them optional; [`relent_core::defaults`] has the defaults.
+//!
+//! | field | default | what it says |
+//! |---|---|---|
+//! | `attempts` | `3` | attempts in all, the first included |
+//! | `backoff.base` | `"100ms"` | the first wait, before jitter |
+//! | `backoff.cap` | `"10s"` | the hard ceiling of every wait |
+//! | `backoff.multiplier` | `2` | what the wait grows by |
+//! | `backoff.jitter` | `"full"` | `"none"`, `"full"`, `"equal"`, `"decorrelated"`, `"decorrelated-bounded"`, `{ proportional = 0.2 }` or `{ additive = 0.2 }` |
+//! | `backoff.floor` | `"0s"` | the least wait; at most the base |
+//! | `attempt_timeout` | `"5s"` | the bound of one attempt, or `"none"` |
+//! | `deadline` | `"15s"` | the bound of the whole call, waits included, or `"none"` |
+//! | `min_attempt_time` | `"1ms"` | what an attempt needs at least, to be worth starting |
+//! | `throttled_base` | `"1s"` | the hint that a throttling answer without one counts as |
+//! | `max_hint` | `"30s"` | the longest hint that is waited out |
+//! | `budget.ratio` | `0.1` | retries per successful call; `budget = "none"` for no budget |
+//! | `budget.window` | `"10s"` | the sliding window of that |
+//! | `budget.deposit` | `"success"` | when a call deposits: `"success"` or `"request"` |
+//! | `budget.reserve` | max(3, attempts − 1) | tokens for when the share is empty |
+//! | `budget.reserve_per_second` | `0.1` | how fast successful calls refill the reserve |
+//! | `breaker` | `"none"` | or `{ retries_only = { failure_rate = 0.5, window = "10s", minimum_calls = 20 } }` |
+//! | `max_waiting` | `10000` | calls in backoff at once, per target |
+//! | `repeat` | `"idempotent-methods"` | what may be sent again: `"never"`, `"idempotent-methods"`, `"key-honoured"` or `"always"` |
+//! | `repeat_reason` | – | why repeating does no harm; required by `"always"`, and for it alone |
+//! | `retry_on` | `["connect", "reset", "timeout", 500, 502, 503, 504, 429]` | what is retried |
+//! | `nested` | `"credit"` | what layers below are told of this layer's attempts: `"credit"`, `"pass-through"` or `"allow"` |
+//! | `replay_limit` | `"64KiB"` | bytes of a request body kept for a repeat, per call |
+//! | `replay_total` | `"64MiB"` | bytes kept for repeats in all |
+//!
+//! # Fields of the proxy
+//!
+//! | field | default | what it says |
+//! |---|---|---|
+//! | `proxy.listen` | required | where requests come in |
+//! | `proxy.admin` | nowhere | where metrics and health are served |
+//! | `proxy.trusted_peers` | `[]` | address ranges whose overrides are obeyed |
+//! | `upstream.NAME.endpoints` | required | `http` URLs, each a host and a port |
+//! | `upstream.NAME.protocol` | `"http1"` | or `"h2"` |
+//! | `upstream.NAME.idle_timeout` | `"30s"` | of pooled connections |
+//! | `upstream.NAME.connect_timeout` | `"1s"` | how long a connection may take to come about |
+//! | `upstream.NAME.trust` | `true` | whether its stop marks and credit reports are believed |
+//! | `upstream.NAME.stamp` | `true` | whether its requests carry attempt number, credit and time left |
+//! | `route.path` | `"/"` | a prefix in whole segments; the first route that matches wins |
+//! | `route.host` | any | the host of the request |
+//! | `route.methods` | any | the methods |
+//! | `route.upstream` | required | the name of an upstream |
+//! | `route.policy` | required | the name of a policy |
+//!
+//! Lengths of time are written `"250ms"`, `"1.5s"`, `"1m30s"` ([`parse_duration`]), sizes `"64KiB"` ([`parse_size`]),
+//! shares `0.1`, exactly as they are meant: nothing is rounded, clamped or guessed. A file of every field:
+//!
+//! ```toml
+#![doc = include_str!("../samples/relent.toml")]
+//! ```
+
+#![warn(missing_docs)]
+
+mod address_range;
+mod compile;
+mod config;
+mod decimal;
+mod diagnostic;
+mod duration;
+mod endpoint;
+mod host;
+mod load;
+mod nearest;
+mod proxy;
+mod quoted;
+mod report;
+mod route;
+mod size;
+mod source;
+mod text;
+mod upstream;
+
+pub use address_range::{AddressRange, AddressRangeError};
+pub use config::{Config, UnknownPolicy};
+pub use diagnostic::{ConfigErrors, Diagnostic, Place, Snippet};
+pub use duration::{DurationError, format_duration, parse_duration};
+pub use endpoint::{Endpoint, EndpointError};
+pub use host::{Host, HostError};
+pub use load::{LONGEST_FILE, load, parse};
+pub use nearest::nearest;
+pub use proxy::ProxyConfig;
+pub use route::{Matcher, Route};
+pub use size::{SizeError, format_size, parse_size};
+pub use upstream::{Protocol, Upstream};

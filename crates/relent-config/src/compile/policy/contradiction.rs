@@ -1,0 +1,169 @@
+//! What contradicts what in a policy, in the words of the file.
+//!
+//! The core judges, and names the first contradiction it meets. To name them all, the draft is set right at that point
+//! and judged again.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use relent_core::{Jitter, Policy, PolicyError, Ratio, RetryOn, defaults};
+
+use super::draft::Draft;
+use crate::format_duration;
+use crate::report::{Fault, Report};
+use crate::text::Table;
+
+/// More contradictions than a policy can have at once.
+const MOST: usize = 32;
+
+/// Builds the policy, with a fault for every contradiction in it. What comes out is set right where there was one.
+pub(super) fn build(draft: &mut Draft, table: &Table<'_>, report: &mut Report) -> Option<Policy> {
+    for _ in 0..MOST {
+        let error = match draft.builder().build() {
+            Ok(policy) => return Some(policy),
+            Err(error) => error,
+        };
+        let fields = fields(&error, draft);
+        if draft.is_good(&fields) {
+            report.add(fault(&error, &fields, draft, table.span()));
+        }
+        if !set_right(&error, draft) {
+            return None;
+        }
+    }
+    None
+}
+
+/// The fields that take part, the one to mend first.
+fn fields(error: &PolicyError, draft: &Draft) -> Vec<&'static str> {
+    match error {
+        PolicyError::CapBelowBase { .. } => vec!["cap", "base"],
+        PolicyError::FloorAboveBase { .. } => vec!["floor", "base"],
+        PolicyError::AttemptTimeoutNotBelowDeadline { .. } => vec!["attempt_timeout", "deadline"],
+        PolicyError::NothingToRetryOn => vec!["retry_on", "attempts"],
+        PolicyError::FirstWaitBeyondDeadline { base, deadline } if base < deadline => {
+            vec!["base", "deadline", "min_attempt_time"]
+        }
+        PolicyError::FirstWaitBeyondDeadline { .. } => vec!["base", "deadline"],
+        PolicyError::MinAttemptTimeTooLong { .. } => {
+            let without_deadline = draft.builder().no_deadline().build();
+            let bound = if without_deadline.as_ref() == Err(error) { "attempt_timeout" } else { "deadline" };
+            vec!["min_attempt_time", bound]
+        }
+        PolicyError::ThrottledBaseAboveMaxHint { .. } => vec!["throttled_base", "max_hint"],
+        PolicyError::Zero("window") | PolicyError::TooLong { field: "window", .. } => {
+            vec![window(error, draft)]
+        }
+        other => vec![other.field()],
+    }
+}
+
+/// Whose window is at fault.
+fn window(error: &PolicyError, draft: &Draft) -> &'static str {
+    let bad = match error {
+        PolicyError::TooLong { value, .. } => *value,
+        _ => Duration::ZERO,
+    };
+    if draft.budget().is_some_and(|budget| budget.window == bad) { "budget.window" } else { "breaker.window" }
+}
+
+fn fault(error: &PolicyError, fields: &[&'static str], draft: &Draft, header: Range<usize>) -> Fault {
+    let text = error.to_string();
+    let core_mend = error.mend();
+    let message = text.strip_suffix(core_mend).and_then(|text| text.strip_suffix(": ")).unwrap_or(&text);
+    let mend = mend(error, draft).unwrap_or_else(|| core_mend.to_owned());
+    let fault = Fault::new(draft.span(fields).unwrap_or(header), message).mend(mend);
+    draft.with_defaults(fault, fields)
+}
+
+/// How to mend it, where the file has its own words for that.
+fn mend(error: &PolicyError, draft: &Draft) -> Option<String> {
+    let mend = match error {
+        PolicyError::AttemptTimeoutNotBelowDeadline { attempt_timeout, deadline } => {
+            let (timeout, deadline) = (format_duration(*attempt_timeout), format_duration(*deadline));
+            match (draft.is_set("attempt_timeout"), draft.is_set("deadline")) {
+                (false, _) => format!(
+                    "set attempt_timeout below {deadline}, or to \"none\", or raise deadline above {timeout}"
+                ),
+                (true, false) => format!(
+                    "lower attempt_timeout below {deadline}, or set deadline above {timeout}, or to \"none\""
+                ),
+                (true, true) => {
+                    "lower attempt_timeout, raise deadline, or set attempt_timeout to \"none\"".to_owned()
+                }
+            }
+        }
+        PolicyError::Zero(field @ ("attempt_timeout" | "deadline")) => {
+            format!("write {field} = \"none\" for no bound, or a length above zero")
+        }
+        PolicyError::Zero("failure_rate") => "take a share above 0, such as 0.5".to_owned(),
+        PolicyError::Zero(field) => format!("give {field} a length above zero"),
+        PolicyError::TooLong { field: field @ ("attempt_timeout" | "deadline"), .. } => {
+            format!("write {field} = \"none\" for no bound, or at most \"8760h\"")
+        }
+        PolicyError::TooLong { .. } => "write at most \"8760h\"".to_owned(),
+        _ => return None,
+    };
+    Some(mend)
+}
+
+/// Sets the draft right at this point, in a way that contradicts nothing else. `false`: the error is not known here.
+fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    match *error {
+        PolicyError::NoAttempts => draft.set(|b| b.attempts(1)),
+        PolicyError::CapBelowBase { base, .. } => draft.set(|b| b.cap(base)),
+        PolicyError::FloorAboveBase { .. } => draft.set(|b| b.floor(Duration::ZERO)),
+        PolicyError::MultiplierBelowOne(_) => draft.set(|b| b.multiplier(Ratio::ONE)),
+        PolicyError::JitterAboveOne(_) => draft.set(|b| b.jitter(Jitter::Full)),
+        PolicyError::AttemptTimeoutNotBelowDeadline { .. } => draft.set(|b| b.no_attempt_timeout()),
+        PolicyError::NothingToRetryOn => draft.set(|b| b.retry_on(RetryOn::default())),
+        PolicyError::FirstWaitBeyondDeadline { .. } => draft.set(|b| b.no_deadline()),
+        PolicyError::MinAttemptTimeTooLong { .. } => draft.set(|b| b.min_attempt_time(Duration::ZERO)),
+        PolicyError::ThrottledBaseAboveMaxHint { .. } => draft.set(|b| b.throttled_base(Duration::ZERO)),
+        PolicyError::Zero("window") | PolicyError::TooLong { field: "window", .. } => {
+            set_window(error, draft)
+        }
+        PolicyError::Zero(field) | PolicyError::TooLong { field, .. } => match field {
+            "base" => draft.set(|b| b.base(Duration::ZERO).floor(Duration::ZERO)),
+            "cap" => draft.set(|b| b.cap(YEAR)),
+            "floor" => draft.set(|b| b.floor(Duration::ZERO)),
+            "attempt_timeout" => draft.set(|b| b.no_attempt_timeout()),
+            "deadline" => draft.set(|b| b.no_deadline()),
+            "min_attempt_time" => draft.set(|b| b.min_attempt_time(Duration::ZERO)),
+            "throttled_base" => draft.set(|b| b.throttled_base(Duration::ZERO)),
+            "max_hint" => draft.set(|b| b.max_hint(YEAR)),
+            "failure_rate" => set_failure_rate(draft),
+            _ => return false,
+        },
+        PolicyError::BudgetRatioAboveOne(_) => {
+            let budget =
+                draft.budget().map(|budget| relent_core::RatioConfig { ratio: Ratio::ONE, ..budget });
+            draft.set_budget(budget);
+        }
+        PolicyError::FailureRateAboveOne(_) => set_failure_rate(draft),
+        _ => return false,
+    }
+    true
+}
+
+fn set_window(error: &PolicyError, draft: &mut Draft) {
+    match (window(error, draft), draft.budget(), draft.breaker()) {
+        ("budget.window", Some(mut budget), _) => {
+            budget.window = defaults::BUDGET_WINDOW;
+            draft.set_budget(Some(budget));
+        }
+        (_, _, Some(mut breaker)) => {
+            breaker.window = defaults::BREAKER_WINDOW;
+            draft.set_breaker(breaker);
+        }
+        _ => {}
+    }
+}
+
+fn set_failure_rate(draft: &mut Draft) {
+    if let Some(mut breaker) = draft.breaker() {
+        breaker.failure_rate = defaults::BREAKER_FAILURE_RATE;
+        draft.set_breaker(breaker);
+    }
+}

@@ -1,0 +1,76 @@
+//! What a policy file comes to: valid policies, and plain facts for the proxy.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use relent_core::Policy;
+
+use crate::{ProxyConfig, Route, Upstream, nearest, quoted};
+
+/// How many names an error lists.
+const LISTED: usize = 12;
+
+/// A policy file, read and checked: whatever is in here is valid and fits together.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Config {
+    /// The policies, by name.
+    pub policies: BTreeMap<String, Policy>,
+    /// Where the proxy listens; `None` in a file for the library alone.
+    pub proxy: Option<ProxyConfig>,
+    /// The proxy's targets, by name.
+    pub upstreams: BTreeMap<String, Upstream>,
+    /// The proxy's routes, in their order; the first that matches wins. Each names a policy and an upstream that exist,
+    /// and none is hidden by those before it.
+    pub routes: Vec<Route>,
+}
+
+impl Config {
+    /// The policy of this name.
+    ///
+    /// # Errors
+    /// [`UnknownPolicy`], with the nearest name that there is.
+    pub fn policy(&self, name: &str) -> Result<&Policy, UnknownPolicy> {
+        self.policies.get(name).ok_or_else(|| UnknownPolicy {
+            name: name.to_owned(),
+            mend: offer(name, self.policies.keys().map(String::as_str)),
+        })
+    }
+}
+
+/// A name that no policy of the file has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPolicy {
+    name: String,
+    mend: Option<String>,
+}
+
+impl UnknownPolicy {
+    /// The name that was asked for.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for UnknownPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mend = self.mend.as_deref().unwrap_or("the file defines none");
+        write!(f, "there is no policy {}: {mend}", quoted::named(&self.name))
+    }
+}
+
+impl std::error::Error for UnknownPolicy {}
+
+/// What to say of a name that isn't among `names`: the nearest, else all of them; `None` if there are none.
+pub(crate) fn offer<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
+    if let Some(near) = nearest(name, names.clone()) {
+        return Some(format!("did you mean {}?", quoted::named(near)));
+    }
+    let listed: Vec<_> = names.clone().take(LISTED).map(|name| quoted::named(name).to_string()).collect();
+    let more = names.count() - listed.len();
+    match (listed.len(), more) {
+        (0, _) => None,
+        (_, 0) => Some(format!("there are {}", listed.join(", "))),
+        (_, more) => Some(format!("there are {} and {more} more", listed.join(", "))),
+    }
+}

@@ -1,0 +1,74 @@
+//! The name that was probably meant.
+
+/// Longer words are no slips of the pen.
+const LONGEST: usize = 64;
+
+/// The candidate nearest to `word`, if it is near enough to have been meant: within a third of its letters, upper and
+/// lower case, `-` and `_` taken as one.
+///
+/// ```
+/// use relent_config::nearest;
+///
+/// assert_eq!(nearest("atempt-timeout", ["attempts", "attempt_timeout"]), Some("attempt_timeout"));
+/// assert_eq!(nearest("colour", ["attempts", "attempt_timeout"]), None);
+/// ```
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = letters(word)?;
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates {
+        let Some(other) = letters(candidate) else { continue };
+        let distance = distance(&word, &other);
+        let near = distance <= (word.len().max(other.len()) / 3).max(1);
+        if near && distance < word.len().max(other.len()) && best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+fn letters(word: &str) -> Option<Vec<char>> {
+    let fold = |c: char| if c == '-' { '_' } else { c.to_ascii_lowercase() };
+    let letters: Vec<char> = word.chars().take(LONGEST + 1).map(fold).collect();
+    (letters.len() <= LONGEST).then_some(letters)
+}
+
+/// How many letters must be put in, left out, changed, or swapped with their neighbour (optimal string alignment).
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let mut least = (above[j] + usize::from(x != y)).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        let of = |a: &str, b: &str| distance(&letters(a).unwrap(), &letters(b).unwrap());
+        for (a, b, expected) in
+            [("", "", 0), ("", "ab", 2), ("abc", "acb", 1), ("base", "bsae", 1), ("cap", "tap", 1)]
+        {
+            assert_eq!((of(a, b), of(b, a)), (expected, expected), "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn only_slips_are_mended() {
+        assert_eq!(nearest("", ["a"]), None);
+        assert_eq!(nearest("b", ["a"]), None);
+        assert_eq!(nearest("Deadline", ["deadline"]), Some("deadline"));
+        assert_eq!(nearest(&"a".repeat(1_000_000), ["aaa"]), None);
+    }
+}
