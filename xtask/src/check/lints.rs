@@ -1,8 +1,10 @@
-//! Every package is under the workspace's lint table; a package that must relax a lint (the bench's allocator is
-//! `unsafe`) repeats the table and differs in that line alone.
+//! Every package is under the workspace's lint table and the root's clippy.toml. A package that must relax a lint (the
+//! bench's allocator is `unsafe`) repeats the table and differs in that line alone; a clippy.toml of its own would
+//! replace the root's, bans on clocks and all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -21,8 +23,15 @@ pub(crate) fn check(house: &House) -> Result<Verdict> {
     for member in &house.graph.members {
         let path = format!("{}/Cargo.toml", member.folder);
         findings.extend(differences(&member.folder, &path, &read(path.clone())?, &workspace));
+        findings.extend(own_settings(&house.root, &member.folder));
     }
     Ok(Verdict::of(findings, format_args!("{} packages", house.graph.members.len())))
+}
+
+fn own_settings(root: &Path, folder: &str) -> Vec<Finding> {
+    let files = ["clippy.toml", ".clippy.toml"].map(|name| format!("{folder}/{name}"));
+    let there = files.iter().filter(|path| root.join(path).exists());
+    there.map(|path| Finding::at(path, "replaces the root's clippy.toml; move its settings there")).collect()
 }
 
 type Table = BTreeMap<String, String>;
@@ -43,7 +52,7 @@ fn differences(folder: &str, path: &str, manifest: &str, workspace: &Table) -> V
     }
     let mut wanted = workspace.clone();
     wanted.extend(relaxed);
-    let all: std::collections::BTreeSet<_> = wanted.keys().chain(own.keys()).collect();
+    let all: BTreeSet<_> = wanted.keys().chain(own.keys()).collect();
     all.into_iter()
         .filter(|lint| wanted.get(*lint) != own.get(*lint))
         .map(|lint| {
