@@ -1,6 +1,8 @@
 //! Retries that know when to stop.
 #![warn(missing_docs)]
 
+#[cfg(feature = "reqwest")]
+pub mod adapter;
 mod ambient;
 mod attempt;
 mod blocking;

@@ -1,0 +1,3 @@
+//! Thin adapters to other crates' clients, a feature each. What they decide, the layers below them decide.
+
+pub mod reqwest;

@@ -1,0 +1,166 @@
+//! A [`reqwest`](::reqwest) client that retries.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use ::reqwest::{Body, Client, Error, Request, RequestBuilder, Response, ResponseBuilderExt, Url};
+use bytes::Bytes;
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::classify::{Classify, Standard};
+use crate::error::RetryError;
+use crate::http::{HttpRetry, HttpRetryLayer, PeersError, Replay, ReplayBody};
+use crate::retry::Retry;
+use crate::timer::{SystemTimer, Timer};
+
+/// A reqwest client whose requests are retried as [`HttpRetryLayer`] says.
+///
+/// A response answers, whatever its status, just as reqwest's own do; why a failed one is the last stands among its
+/// extensions ([`Stopped`](crate::http::Stopped)). Bodies in memory stay there, so that redirects can send them again;
+/// streams are replayed up to the policy's `replay_limit`.
+///
+/// A request's own timeout holds for each attempt, redirects included. reqwest repeats by itself what a server provably
+/// did not process, up to twice; [`reqwest::retry::never`](::reqwest::retry::never) leaves that to relent, too.
+///
+/// ```no_run
+/// # async fn call() -> Result<(), Box<dyn std::error::Error>> {
+/// use relent::{Policy, Retry, adapter::reqwest::RetryClient};
+///
+/// let client = RetryClient::new(reqwest::Client::new(), Retry::new(Policy::default()));
+/// let order = client.send(client.inner().get("http://orders.internal/7")).await?;
+/// println!("{}", order.text().await?);
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct RetryClient<C = Standard, T = SystemTimer> {
+    client: Client,
+    layer: HttpRetryLayer<C, T>,
+}
+
+impl<C, T> RetryClient<C, T> {
+    /// Requests go through `client`; clones share the handle's budget and breaker.
+    pub fn new(client: Client, retry: Retry<C, T>) -> RetryClient<C, T> {
+        RetryClient { client, layer: HttpRetryLayer::new(retry) }
+    }
+
+    /// Names the authorities that run relent, or read its headers: see [`HttpRetryLayer::peers`].
+    ///
+    /// # Errors
+    /// [`PeersError`] if one is no authority, or if there are over 1024.
+    pub fn peers<P: AsRef<str>>(mut self, names: impl IntoIterator<Item = P>) -> Result<Self, PeersError> {
+        self.layer = self.layer.peers(names)?;
+        Ok(self)
+    }
+
+    /// The client itself, to build requests with.
+    pub fn inner(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl<C: Classify<Error> + Clone, T: Timer> RetryClient<C, T> {
+    /// Sends the request, as often as its policy allows.
+    ///
+    /// # Errors
+    /// [`RetryError`] where no attempt was answered, or the last one wasn't.
+    pub async fn execute(&self, request: Request) -> Result<Response, RetryError<Error>> {
+        let target = Target(request.url().clone());
+        let request = http::Request::<Body>::try_from(request).map_err(RetryError::before_the_first)?;
+        let (mut parts, mut body) = request.into_parts();
+        parts.extensions.insert(target);
+
+        let mut service: HttpRetry<Exchange, C, T> = self.layer.layer(Exchange(self.client.clone()));
+        let call =
+            service.start(http::Request::from_parts(parts, ()), |limit, memory| match in_memory(&mut body) {
+                Some(bytes) => Replay::in_memory(bytes, limit, memory),
+                None => Replay::new(body, limit, memory),
+            });
+        let (parts, body) = call.await?.into_parts();
+        let body = body.into_live().unwrap_or_else(Body::wrap);
+        Ok(http::Response::from_parts(parts, body).into())
+    }
+
+    /// The same for a request that is still being built.
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute), and where the request can't be built.
+    pub async fn send(&self, request: RequestBuilder) -> Result<Response, RetryError<Error>> {
+        self.execute(request.build().map_err(RetryError::before_the_first)?).await
+    }
+}
+
+/// The URL as the caller wrote it: `http::Uri` has no fragment.
+#[derive(Clone)]
+struct Target(Url);
+
+/// The bytes of a body that is in memory, without a copy: such a body yields them at the first poll.
+fn in_memory(body: &mut Body) -> Option<Bytes> {
+    body.as_bytes()?;
+    let polled = http_body::Body::poll_frame(Pin::new(body), &mut Context::from_waker(Waker::noop()));
+    match polled {
+        Poll::Ready(Some(Ok(frame))) => frame.into_data().ok(),
+        _ => Some(Bytes::new()),
+    }
+}
+
+/// The client as the layer sees it: one attempt, redirects included.
+#[derive(Clone, Debug)]
+struct Exchange(Client);
+
+impl Service<http::Request<ReplayBody<Body>>> for Exchange {
+    type Response = http::Response<Body>;
+    type Error = Error;
+    type Future = Exchanging;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: http::Request<ReplayBody<Body>>) -> Exchanging {
+        let target = request.extensions().get::<Target>().cloned();
+        let request = request.map(|body| match body.into_bytes() {
+            Ok(bytes) => Body::from(bytes),
+            Err(stream) => Body::wrap(stream),
+        });
+        match (Request::try_from(request), target) {
+            (Ok(mut request), Some(Target(url))) => {
+                *request.url_mut() = url;
+                Exchanging::Sent { response: self.0.call(request) }
+            }
+            (Ok(request), None) => Exchanging::Sent { response: self.0.call(request) },
+            (Err(error), _) => Exchanging::Refused { error: Some(error) },
+        }
+    }
+}
+
+pin_project! {
+    #[project = ExchangingProjection]
+    enum Exchanging {
+        Sent { #[pin] response: <Client as Service<Request>>::Future },
+        Refused { error: Option<Error> },
+    }
+}
+
+impl Future for Exchanging {
+    type Output = Result<http::Response<Body>, Error>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project() {
+            ExchangingProjection::Sent { response } => response.poll(cx).map_ok(with_url),
+            ExchangingProjection::Refused { error } => {
+                Poll::Ready(Err(error.take().expect("a future is not polled after its end")))
+            }
+        }
+    }
+}
+
+/// reqwest keeps a response's URL apart; among the extensions it survives the way through the layer.
+fn with_url(response: Response) -> http::Response<Body> {
+    let url = response.url().clone();
+    let mut response = http::Response::<Body>::from(response);
+    let note = http::Response::builder().url(url).body(()).expect("a URL makes no response invalid");
+    response.extensions_mut().extend(note.into_parts().0.extensions);
+    response
+}

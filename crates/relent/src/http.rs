@@ -1,0 +1,30 @@
+//! HTTP sense: what may be sent again, what a status, a header or an error means, bodies that can be replayed, and a
+//! tower layer that puts it all to work.
+//!
+//! [`HttpRetryLayer`] is the way in. Its parts can be had one by one, for authors of other drivers.
+
+mod call;
+mod classify;
+mod date;
+mod fields;
+mod headers;
+mod kept;
+mod layer;
+mod memory;
+mod method;
+mod peers;
+mod replay;
+mod retry_after;
+mod status;
+
+pub use call::{HttpCall, Stopped};
+pub(crate) use classify::known_error;
+pub use headers::{ATTEMPT_COUNT, ATTEMPTS, EXPECTED_TIMEOUT, RATE_LIMITED, STOP};
+pub use kept::RetryBody;
+pub use layer::{HttpRetry, HttpRetryLayer};
+pub use memory::ReplayMemory;
+pub use method::{IDEMPOTENCY_KEY, repeat};
+pub use peers::PeersError;
+pub use replay::{Replay, ReplayBody, ReplayError};
+pub use retry_after::retry_after;
+pub use status::failure_of_response;

@@ -1,0 +1,182 @@
+//! The HTTP driver's tower grammar: layer and service.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use http_body::Body;
+use relent_core::Repeat;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::call::{HttpCall, Sender};
+use super::memory::ReplayMemory;
+use super::method;
+use super::peers::{Peers, PeersError};
+use super::replay::{Replay, ReplayBody};
+use crate::classify::{Classify, Standard};
+use crate::error::RetryError;
+use crate::retry::Retry;
+use crate::timer::{SystemTimer, Timer};
+
+/// Retries the HTTP requests of the client below it.
+///
+/// What is repeated follows from the policy's repeat rule, the request's method and `Idempotency-Key`, and from what is
+/// known to have been sent:
+///
+/// | | no connection, unprocessed | broke off, timed out | 500 502 503 504 | 429, 503 with `Retry-After` |
+/// |---|---|---|---|---|
+/// | GET HEAD OPTIONS TRACE PUT DELETE | repeat | repeat | repeat | repeat after the wait asked for |
+/// | POST PATCH and others | repeat | no | no | no |
+/// | the same with a key, under `key-honoured` | repeat | repeat, same key | repeat, same key | repeat after it, same key |
+///
+/// A request that carries a [`Repeat`] among its extensions goes by that instead: a search by POST, say.
+///
+/// The body streams through on the first try and is kept on the way, up to the policy's `replay_limit`; a longer one can
+/// be sent again only after an attempt that read nothing of it. An attempt ends with the response's headers: its body
+/// streams as long as it likes.
+///
+/// A refused retry answers with the last real response, untouched, and the reason among its extensions ([`Stopped`]).
+/// While a retry waits, the failed response is read to memory, so that its connection is free; one over 16 KiB, or not
+/// finished by then, is cut off, and if the retry is then refused after all, what is left of it are status and headers.
+///
+/// Towards [`peers`](HttpRetryLayer::peers) each attempt says its number, its time, and how many attempts are left to the
+/// peer. There are none by default.
+///
+/// The errors of hyper, hyper-util and reqwest are known where the features of these names are on. For a client with
+/// boxed errors, classify with [`Boxed`](crate::Boxed).
+///
+/// [`Stopped`]: super::Stopped
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use bytes::Bytes;
+/// use http::{Request, Response, StatusCode};
+/// use http_body_util::{Empty, Full};
+/// use relent::http::{HttpRetryLayer, Stopped};
+/// use relent::{Policy, Retry, StopReason};
+/// use tower::{Service, ServiceBuilder, ServiceExt};
+///
+/// let retry = Retry::new(Policy::constant(std::time::Duration::ZERO).build().unwrap());
+/// let mut client = ServiceBuilder::new().layer(HttpRetryLayer::new(retry)).service_fn(|_request| async {
+///     let mut busy = Response::new(Full::new(Bytes::from("busy")));
+///     *busy.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+///     Ok::<_, std::io::Error>(busy)
+/// });
+///
+/// let response = client.ready().await.unwrap().call(Request::new(Empty::<Bytes>::new())).await.unwrap();
+/// let stopped = response.extensions().get::<Stopped>().unwrap();
+/// assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+/// assert_eq!((stopped.reason, stopped.attempts), (StopReason::AttemptsExhausted, 3));
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct HttpRetryLayer<C = Standard, T = SystemTimer> {
+    retry: Retry<C, T>,
+    peers: Peers,
+}
+
+impl<C, T> HttpRetryLayer<C, T> {
+    /// A layer whose services share the handle's budget, breaker and memory.
+    pub fn new(retry: Retry<C, T>) -> HttpRetryLayer<C, T> {
+        HttpRetryLayer { retry, peers: Peers::default() }
+    }
+
+    /// Names the authorities that run relent, or read its headers. A port is needed where it isn't the scheme's own.
+    ///
+    /// # Errors
+    /// [`PeersError`] if one is no authority, or if there are over 1024.
+    ///
+    /// ```
+    /// use relent::{Retry, http::HttpRetryLayer};
+    ///
+    /// let layer = HttpRetryLayer::new(Retry::default()).peers(["orders.internal:8080", "users.internal"])?;
+    /// assert!(HttpRetryLayer::new(Retry::default()).peers(["http://orders.internal/"]).is_err());
+    /// # Ok::<(), relent::http::PeersError>(())
+    /// ```
+    pub fn peers<P: AsRef<str>>(mut self, names: impl IntoIterator<Item = P>) -> Result<Self, PeersError> {
+        self.peers = Peers::new(names)?;
+        Ok(self)
+    }
+}
+
+impl<S, C: Clone, T> Layer<S> for HttpRetryLayer<C, T> {
+    type Service = HttpRetry<S, C, T>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        HttpRetry { inner, retry: self.retry.clone(), peers: self.peers.clone() }
+    }
+}
+
+/// An HTTP client that retries: see [`HttpRetryLayer`].
+#[derive(Clone, Debug)]
+pub struct HttpRetry<S, C = Standard, T = SystemTimer> {
+    inner: S,
+    retry: Retry<C, T>,
+    peers: Peers,
+}
+
+impl<S, C, T> HttpRetry<S, C, T> {
+    /// The client below.
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The client below.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The client below.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+
+    /// Starts a call whose body can be replayed in a way of the caller's own.
+    pub(crate) fn start<B, RB>(
+        &mut self,
+        request: Request<()>,
+        body: impl FnOnce(u64, &Arc<ReplayMemory>) -> Replay<B>,
+    ) -> HttpCall<S, B, RB, C, T>
+    where
+        S: Service<Request<ReplayBody<B>>, Response = Response<RB>> + Clone,
+        C: Clone,
+        T: Timer,
+    {
+        // The instance that was polled ready is the one to call; the clone waits for its own turn.
+        let clone = self.inner.clone();
+        let service = std::mem::replace(&mut self.inner, clone);
+        let policy = self.retry.policy();
+        let (parts, ()) = request.into_parts();
+        let repeat = match parts.extensions.get::<Repeat>() {
+            Some(own) => *own,
+            None => method::repeat(policy.repeat(), &parts.method, &parts.headers),
+        };
+        let replay = body(policy.replay_limit(), &self.retry.shared.memory);
+        let sender = Sender::new(service, parts, replay, self.peers.clone());
+        HttpCall::new(self.retry.clone(), sender, repeat)
+    }
+}
+
+impl<S, C, T, B, RB> Service<Request<B>> for HttpRetry<S, C, T>
+where
+    S: Service<Request<ReplayBody<B>>, Response = Response<RB>> + Clone,
+    C: Classify<S::Error> + Clone,
+    T: Timer,
+    B: Body,
+    RB: Body,
+{
+    type Response = Response<super::RetryBody<RB>>;
+    type Error = RetryError<S::Error>;
+    type Future = HttpCall<S, B, RB, C, T>;
+
+    /// Readiness is the inner service's.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx).map_err(RetryError::before_the_first)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (parts, body) = request.into_parts();
+        self.start(Request::from_parts(parts, ()), |limit, memory| Replay::new(body, limit, memory))
+    }
+}
