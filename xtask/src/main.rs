@@ -59,6 +59,10 @@ fn run(arguments: &[String]) -> Result<bool> {
         print!("{HELP}");
         return Ok(true);
     };
+    if rest.iter().any(|argument| argument == "--help" || argument == "-h") {
+        print!("{HELP}");
+        return Ok(true);
+    }
     match command.as_str() {
         "check" => check::run(rest),
         "test" => suite::run(rest),
