@@ -11,6 +11,7 @@ pub use jitter::Jitter;
 use core::time::Duration;
 
 use crate::Ratio;
+use crate::rng::uniform;
 use crate::time::nanos;
 
 /// Base, cap, multiplier, jitter and floor: the wait before each retry, hints and holds aside.
@@ -27,11 +28,12 @@ use crate::time::nanos;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    pub(crate) base: Duration,
-    pub(crate) cap: Duration,
+    /// Lengths in nanoseconds, so that a draw need not convert.
+    pub(crate) base: u64,
+    pub(crate) cap: u64,
+    pub(crate) floor: u64,
     pub(crate) multiplier: Ratio,
     pub(crate) jitter: Jitter,
-    pub(crate) floor: Duration,
 }
 
 impl Backoff {
@@ -39,19 +41,19 @@ impl Backoff {
     #[must_use]
     pub const fn exponential(base: Duration, cap: Duration) -> Backoff {
         let multiplier = crate::defaults::MULTIPLIER;
-        Backoff { base, cap, multiplier, jitter: Jitter::Full, floor: Duration::ZERO }
+        Backoff { base: nanos(base), cap: nanos(cap), floor: 0, multiplier, jitter: Jitter::Full }
     }
 
     /// The first wait, before jitter.
     #[must_use]
     pub const fn base(&self) -> Duration {
-        self.base
+        Duration::from_nanos(self.base)
     }
 
     /// The hard ceiling of every wait.
     #[must_use]
     pub const fn cap(&self) -> Duration {
-        self.cap
+        Duration::from_nanos(self.cap)
     }
 
     /// What the wait grows by from one retry to the next.
@@ -69,7 +71,7 @@ impl Backoff {
     /// The least wait, whatever the jitter draws.
     #[must_use]
     pub const fn floor(&self) -> Duration {
-        self.floor
+        Duration::from_nanos(self.floor)
     }
 
     /// e(k): the wait before retry `retry` (1 is the first) without jitter. Retry 0 waits for nothing.
@@ -78,22 +80,26 @@ impl Backoff {
         if retry == 0 {
             return Duration::ZERO;
         }
-        Duration::from_nanos(curve::at(nanos(self.base), nanos(self.cap), self.multiplier, retry - 1))
+        Duration::from_nanos(curve::at(self.base, self.cap, self.multiplier, retry - 1))
     }
 
     /// The wait before retry `retry`, drawn with the random `bits`; `previous` is the wait before the last retry, which
     /// decorrelated jitter grows from.
     #[must_use]
     pub fn draw(&self, retry: u32, previous: Duration, bits: u64) -> Duration {
-        let (low, high) = self.bounds(retry, nanos(previous));
-        Duration::from_nanos(self.jitter.draw(low, high, nanos(self.cap), bits))
+        Duration::from_nanos(self.draw_nanos(retry, nanos(previous), bits))
     }
 
     /// The least and the greatest wait that [`draw`](Backoff::draw) can answer.
     #[must_use]
     pub fn range(&self, retry: u32, previous: Duration) -> (Duration, Duration) {
         let (low, high) = self.bounds(retry, nanos(previous));
-        (Duration::from_nanos(low), Duration::from_nanos(high.min(nanos(self.cap))))
+        (Duration::from_nanos(low), Duration::from_nanos(high.min(self.cap)))
+    }
+
+    pub(crate) fn draw_nanos(&self, retry: u32, previous: u64, bits: u64) -> u64 {
+        let (low, high) = self.bounds(retry, previous);
+        uniform(low, high, bits).min(self.cap)
     }
 
     /// What is drawn uniformly. Only `Decorrelated` may name a bound over the cap; its draw is cut back to it.
@@ -101,14 +107,13 @@ impl Backoff {
         if retry == 0 {
             return (0, 0);
         }
-        let (base, cap) = (nanos(self.base), nanos(self.cap));
-        let floor = nanos(self.floor);
         let (low, high) = match self.jitter {
             Jitter::Decorrelated | Jitter::DecorrelatedBounded => {
-                self.jitter.walk(base, cap, if retry == 1 { base } else { previous.max(base) })
+                let last = if retry == 1 { self.base } else { previous.max(self.base) };
+                self.jitter.walk(self.base, self.cap, last)
             }
-            _ => self.jitter.bounds(curve::at(base, cap, self.multiplier, retry - 1), cap),
+            _ => self.jitter.bounds(curve::at(self.base, self.cap, self.multiplier, retry - 1), self.cap),
         };
-        (low.max(floor), high.max(floor))
+        (low.max(self.floor), high.max(self.floor))
     }
 }

@@ -31,6 +31,11 @@ pub trait Budget: Debug + Send + Sync {
     /// A call starts.
     fn on_start(&self);
 
+    /// Whether [`on_start`](Budget::on_start) does anything: a driver may leave it out where it does not.
+    fn hears_starts(&self) -> bool {
+        true
+    }
+
     /// A call succeeded after so many attempts. `now` is given where the driver has read its clock anyway.
     fn on_success(&self, attempts: u32, now: Option<Instant>);
 

@@ -39,7 +39,7 @@ pub use policy::{
 };
 pub use ratio::{Ratio, RatioError};
 pub use rng::{Random, Rng};
-pub use session::{AttemptId, Context, Launch, Session, Step, Stop, StopReason, WaitOrigin};
+pub use session::{AttemptId, Context, Launch, Opening, Session, Step, Stop, StopReason, WaitOrigin};
 pub use sync::Lock;
 pub use time::Instant;
 pub use waiting::{FreeRepeats, WaitingRoom};

@@ -2,10 +2,13 @@
 
 mod decide;
 mod ledger;
+mod opening;
 mod step;
 
+pub use opening::Opening;
 pub use step::{AttemptId, Launch, Step, Stop, StopReason, WaitOrigin};
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::time::Duration;
 
@@ -89,36 +92,44 @@ impl<C: ?Sized> core::fmt::Debug for Context<'_, C> {
 pub struct Session {
     deadline: Instant,
     began: Instant,
-    repeat: Repeat,
-    replayable: bool,
-    ambiguous: bool,
-    freed: bool,
-    ledger: Ledger,
+    /// When the attempt in flight started, and when its time is up.
+    started: Instant,
+    ends: Instant,
     /// Attempts launched, free repeats included: the last id.
     launched: u32,
     /// Attempts launched, free repeats aside: what `attempts` bounds.
     counted: u32,
-    /// Retries since the curve (re)started.
-    retry: u32,
-    /// The last backoff, which decorrelated jitter grows from.
-    previous: Duration,
+    ledger: Ledger,
+    repeat: Repeat,
     phase: Phase,
-    held: Held,
+    replayable: bool,
+    ambiguous: bool,
+    /// What only a call with a failure needs.
+    troubles: Option<Box<Troubles>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     New,
-    Running { started: Instant, ends: Instant },
-    Waiting { until: Instant, origin: WaitOrigin },
-    Over(Stop),
+    Running,
+    Waiting,
+    Over,
 }
 
-/// What a waiting call holds, and gives back when it is dropped.
+/// A call's memory of its failures, and what it holds while it waits and gives back when it is dropped.
 #[derive(Debug, Default)]
-struct Held {
+struct Troubles {
+    /// Retries since the curve (re)started.
+    retry: u32,
+    /// The last backoff in nanoseconds, which decorrelated jitter grows from.
+    previous: u64,
+    /// The call's one free repeat is made.
+    freed: bool,
+    until: Instant,
+    origin: WaitOrigin,
     seat: Option<Seat>,
     permit: Option<Permit>,
+    stop: Option<Stop>,
 }
 
 impl Session {
@@ -128,21 +139,19 @@ impl Session {
     /// A driver that need not read its clock (see [`Policy::is_timed`]) and has no `deadline` may pass any `now`.
     #[must_use]
     pub fn new(policy: &Policy, repeat: Repeat, deadline: Instant, now: Instant) -> Session {
-        let own = policy.deadline().map_or(Instant::NEVER, |length| now + length);
         Session {
-            deadline: own.min(deadline),
+            deadline: opening::nearer(policy, deadline, now),
             began: now,
-            repeat,
-            replayable: true,
-            ambiguous: false,
-            freed: false,
-            ledger: Ledger::new(policy.attempts()),
+            started: now,
+            ends: Instant::NEVER,
             launched: 0,
             counted: 0,
-            retry: 0,
-            previous: Duration::ZERO,
+            ledger: Ledger::new(policy.attempts()),
+            repeat,
             phase: Phase::New,
-            held: Held::default(),
+            replayable: true,
+            ambiguous: false,
+            troubles: None,
         }
     }
 
@@ -157,21 +166,12 @@ impl Session {
     }
 
     /// Starts the call.
-    #[inline]
     pub fn begin<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Step {
         assert!(self.phase == Phase::New, "a session begins once");
-        if now >= self.deadline {
-            return self.stop(StopReason::DeadlineExceeded, None);
+        match Opening::of(context, self.can_retry(context.policy), self.deadline, now) {
+            Ok(opening) => Step::Launch(self.opened(&opening)),
+            Err(reason) => self.stop(reason, None),
         }
-        if let Some(breaker) = context.breaker
-            && !breaker.admits_first(now)
-        {
-            return self.stop(StopReason::BreakerOpen, None);
-        }
-        if let Some(budget) = context.budget {
-            budget.on_start();
-        }
-        self.launch(context, now, true)
     }
 
     /// Attempt `id` succeeded; the call is over. `now` is given where the driver has read its clock anyway.
@@ -186,15 +186,11 @@ impl Session {
         if !self.is_running(id) {
             return;
         }
-        self.phase = Phase::Over(self.ending(StopReason::Succeeded, None));
+        self.phase = Phase::Over;
         self.ledger.settle(used, context.credit);
         self.ledger.refund(context.credit);
-        if let Some(budget) = context.budget {
-            budget.on_success(self.counted, now);
-        }
-        if let Some(breaker) = context.breaker {
-            breaker.record(Health::Good, now.unwrap_or(self.began));
-        }
+        opening::tell_success(context, self.counted, now.unwrap_or(self.began), now);
+        self.release();
     }
 
     /// Attempt `id` failed.
@@ -212,12 +208,14 @@ impl Session {
         self.record(context, &failure, failure.health, now);
         match self.decide(context, &failure, now) {
             Ok(decide::Go::AtOnce) => {
-                self.freed = true;
+                self.troubles().freed = true;
                 self.launch(context, now, false)
             }
-            Ok(decide::Go::At { until, origin, held }) => {
-                self.held = held;
-                self.phase = Phase::Waiting { until, origin };
+            Ok(decide::Go::At { until, origin, seat, permit }) => {
+                let troubles = self.troubles();
+                (troubles.until, troubles.origin) = (until, origin);
+                (troubles.seat, troubles.permit) = (seat, permit);
+                self.phase = Phase::Waiting;
                 Step::Wait { until }
             }
             Err(reason) => self.stop(reason, failure.hint.map(|hint| hint.wait)),
@@ -235,14 +233,13 @@ impl Session {
         failure: Failure,
         now: Instant,
     ) -> Step {
-        let Phase::Running { started, ends } = self.phase else { return self.standing() };
-        if !self.is_running(id) || now < ends {
+        if !self.is_running(id) || now < self.ends {
             return self.standing();
         }
         if now < self.deadline {
             return self.failed(context, id, failure, now);
         }
-        let health = self.health_of_the_cut_off(context.policy, started, now);
+        let health = self.health_of_the_cut_off(context.policy, now);
         self.record(context, &failure, health, now);
         self.stop(StopReason::DeadlineExceeded, None)
     }
@@ -251,9 +248,8 @@ impl Session {
     /// back. Called early, it answers the same wait again.
     #[cold]
     pub fn due<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Step {
-        let Phase::Waiting { until, .. } = self.phase else { return self.standing() };
-        if now < until {
-            return Step::Wait { until };
+        if self.phase != Phase::Waiting || now < self.troubles().until {
+            return self.standing();
         }
         let refusal = if now >= self.deadline {
             Some(StopReason::DeadlineExceeded)
@@ -264,13 +260,13 @@ impl Session {
         } else {
             None
         };
-        self.held.seat = None;
         if let Some(reason) = refusal {
-            self.held.permit = None;
+            self.release();
             self.ledger.unretry(context.credit);
             return self.stop(reason, None);
         }
-        if let Some(permit) = &mut self.held.permit {
+        self.troubles().seat = None;
+        if let Some(permit) = &mut self.troubles().permit {
             permit.spend();
         }
         self.launch(context, now, true)
@@ -281,21 +277,20 @@ impl Session {
     #[cold]
     pub fn abandon<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Option<Instant>) -> Stop {
         match self.phase {
-            Phase::Over(stop) => return stop,
+            Phase::Over => return self.ended(),
             Phase::New => {}
-            Phase::Waiting { .. } => self.ledger.unretry(context.credit),
-            Phase::Running { started, .. } => {
+            Phase::Waiting => self.ledger.unretry(context.credit),
+            Phase::Running => {
                 self.ledger.settle(Used::Unsaid, context.credit);
                 if let (Some(now), Some(breaker)) = (now, context.breaker) {
-                    breaker.record(self.health_of_the_cut_off(context.policy, started, now), now);
+                    breaker.record(self.health_of_the_cut_off(context.policy, now), now);
                 }
                 self.ambiguous = true;
             }
         }
-        self.held = Held::default();
-        let stop = self.ending(StopReason::Cancelled, None);
-        self.phase = Phase::Over(stop);
-        stop
+        self.release();
+        self.stop(StopReason::Cancelled, None);
+        self.ended()
     }
 
     /// Extra attempts made at and below this call so far: what it answers as `used`, clamped to what it was told.
@@ -307,17 +302,15 @@ impl Session {
     /// Whose word the present wait follows; `None` if the call is not waiting.
     #[must_use]
     pub fn wait_origin(&self) -> Option<WaitOrigin> {
-        match self.phase {
-            Phase::Waiting { origin, .. } => Some(origin),
-            _ => None,
-        }
+        let troubles = self.troubles.as_ref().filter(|_| self.phase == Phase::Waiting)?;
+        Some(troubles.origin)
     }
 
     /// Whether the call has ended.
     #[must_use]
     #[inline]
     pub fn is_over(&self) -> bool {
-        matches!(self.phase, Phase::Over(_))
+        self.phase == Phase::Over
     }
 
     /// The nearest of all deadlines of the call.
@@ -334,6 +327,7 @@ impl Session {
 
     /// Attempts launched so far.
     #[must_use]
+    #[inline]
     pub fn launched(&self) -> u32 {
         self.launched
     }
@@ -346,31 +340,37 @@ impl Session {
 
     #[inline]
     fn is_running(&self, id: AttemptId) -> bool {
-        id.get() == self.launched && matches!(self.phase, Phase::Running { .. })
+        id.get() == self.launched && self.phase == Phase::Running
     }
 
     /// Whether this layer can retry this call itself, which decides what the layers below are told.
-    #[inline]
     fn can_retry(&self, policy: &Policy) -> bool {
-        self.repeat == Repeat::Yes && self.replayable && policy.attempts() > 1
+        self.replayable && opening::can_retry(policy, self.repeat)
     }
 
-    #[inline]
+    fn troubles(&mut self) -> &mut Troubles {
+        self.troubles.get_or_insert_default()
+    }
+
+    /// The first attempt runs.
+    fn opened(&mut self, opening: &Opening) -> Launch {
+        self.launched = 1;
+        self.counted = 1;
+        self.ends = opening.ends();
+        self.ledger.opened(opening);
+        self.phase = Phase::Running;
+        opening.launch()
+    }
+
     fn launch<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant, counted: bool) -> Step {
         self.launched += 1;
         self.counted += u32::from(counted);
-        let own = context.policy.attempt_timeout().map_or(Instant::NEVER, |length| now + length);
-        let ends = own.min(self.deadline);
-        self.phase = Phase::Running { started: now, ends };
+        self.started = now;
+        self.ends = opening::ends(context.policy, self.deadline, now);
+        self.phase = Phase::Running;
         let can_retry = self.can_retry(context.policy);
         let left = self.ledger.tell(context.policy.nested(), can_retry, context.credit);
-        Step::Launch(Launch {
-            id: AttemptId::new(self.launched),
-            number: self.launched,
-            ends,
-            time: ends.left(now),
-            left,
-        })
+        Step::Launch(Launch::new(self.launched, now, self.ends, left))
     }
 
     /// Step 0: budget, breaker, credit and the call's own memory hear what became of the attempt.
@@ -384,7 +384,7 @@ impl Session {
         self.ledger.settle(failure.used, context.credit);
         self.ambiguous |= failure.ambiguous;
         self.replayable &= failure.replayable;
-        self.held = Held::default();
+        self.release();
         if let Some(budget) = context.budget {
             budget.on_failure(failure.verdict, health, now);
         }
@@ -393,32 +393,47 @@ impl Session {
         }
     }
 
+    /// Gives back, or ends, whatever the call holds.
+    fn release(&mut self) {
+        if let Some(troubles) = &mut self.troubles {
+            (troubles.seat, troubles.permit) = (None, None);
+        }
+    }
+
     /// An attempt that its caller's deadline or cancellation cut off says nothing about the target, unless it had taken
     /// more than half its own time: so a tiny deadline blames nobody, and a black hole stays visible.
-    fn health_of_the_cut_off(&self, policy: &Policy, started: Instant, now: Instant) -> Health {
+    fn health_of_the_cut_off(&self, policy: &Policy, now: Instant) -> Health {
         match policy.attempt_timeout().or(policy.deadline()) {
-            Some(own) if now.since(started) >= own / 2 => Health::Bad,
+            Some(own) if now.since(self.started) >= own / 2 => Health::Bad,
             _ => Health::Unknown,
         }
     }
 
     fn stop(&mut self, reason: StopReason, hint: Option<Duration>) -> Step {
-        let stop = self.ending(reason, hint);
-        self.phase = Phase::Over(stop);
+        let stop = Stop { reason, attempts: self.launched, ambiguous: self.ambiguous, hint };
+        self.phase = Phase::Over;
+        self.troubles().stop = Some(stop);
         Step::Stop(stop)
     }
 
-    fn ending(&self, reason: StopReason, hint: Option<Duration>) -> Stop {
-        Stop { reason, attempts: self.launched, ambiguous: self.ambiguous, hint }
+    /// How a call that is over has ended.
+    fn ended(&self) -> Stop {
+        let success = Stop {
+            reason: StopReason::Succeeded,
+            attempts: self.launched,
+            ambiguous: self.ambiguous,
+            hint: None,
+        };
+        self.troubles.as_ref().and_then(|troubles| troubles.stop).unwrap_or(success)
     }
 
     /// The answer to an input that no longer matters.
     fn standing(&self) -> Step {
         match self.phase {
             Phase::New => Step::Wait { until: self.began },
-            Phase::Running { ends, .. } => Step::Wait { until: ends },
-            Phase::Waiting { until, .. } => Step::Wait { until },
-            Phase::Over(stop) => Step::Stop(stop),
+            Phase::Running => Step::Wait { until: self.ends },
+            Phase::Waiting => Step::Wait { until: self.troubles.as_ref().map_or(self.began, |t| t.until) },
+            Phase::Over => Step::Stop(self.ended()),
         }
     }
 }

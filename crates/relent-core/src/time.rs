@@ -17,7 +17,7 @@ use core::time::Duration;
 /// assert_eq!(start + Duration::from_nanos(7), Instant::from_nanos(12));
 /// assert_eq!(start + Duration::MAX, Instant::NEVER);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
 impl Instant {
@@ -52,6 +52,7 @@ impl Instant {
 
     /// The time left until `self`, or `None` if this is [`Instant::NEVER`].
     #[must_use]
+    #[inline]
     pub const fn left(self, now: Instant) -> Option<Duration> {
         if self.is_never() { None } else { Some(self.since(now)) }
     }
@@ -61,6 +62,7 @@ impl core::ops::Add<Duration> for Instant {
     type Output = Instant;
 
     /// Saturates at [`Instant::NEVER`].
+    #[inline]
     fn add(self, length: Duration) -> Instant {
         Instant(self.0.saturating_add(nanos(length)))
     }
@@ -73,7 +75,7 @@ impl fmt::Debug for Instant {
 }
 
 /// A length as whole nanoseconds, saturating: 584 years are enough for anybody's retry.
+#[inline]
 pub(crate) const fn nanos(length: Duration) -> u64 {
-    let n = length.as_nanos();
-    if n > u64::MAX as u128 { u64::MAX } else { n as u64 }
+    length.as_secs().saturating_mul(1_000_000_000).saturating_add(length.subsec_nanos() as u64)
 }

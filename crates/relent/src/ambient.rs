@@ -38,6 +38,12 @@ impl Surroundings {
         CURRENT.get()
     }
 
+    /// Whether no layer above said anything, and nothing bounds the time.
+    #[inline]
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.left == UNSAID && self.deadline.is_never()
+    }
+
     #[inline]
     pub(crate) fn left(&self) -> Option<u32> {
         if self.left == UNSAID { None } else { Some(self.left) }

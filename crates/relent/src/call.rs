@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use relent_core::{AttemptId, Failure, Instant, Launch, Repeat, Session, Step, Stop, Used};
+use relent_core::{
+    AttemptId, Failure, Instant, Launch, Opening, Repeat, Session, Step, Stop, StopReason, Used,
+};
 
 use crate::ambient::Surroundings;
 use crate::event::Event;
@@ -45,35 +47,114 @@ impl<C, T: Clock> Handle for &Retry<C, T> {
 #[derive(Debug)]
 pub(crate) struct Call<H: Handle> {
     handle: H,
+    repeat: Repeat,
+    /// `None` until the first attempt has failed, or has to be waited for.
+    live: Option<Live>,
+}
+
+/// A call that takes its time.
+#[derive(Debug)]
+pub(crate) struct Live {
     session: Session,
+    /// The attempt in flight: its id, its end, and what it was told.
     launch: Option<Launch>,
-    /// What the attempt in flight grants to the calls inside it.
+    /// What it grants to the calls inside it.
     inside: Surroundings,
     /// The first clock reading.
     began: Option<Instant>,
 }
 
+/// A call's first attempt, while it may still end at once.
+#[derive(Debug)]
+pub(crate) struct First<'a> {
+    opening: &'a Opening,
+    /// What it grants to the calls inside it.
+    pub(crate) inside: Surroundings,
+    timed: bool,
+}
+
+impl First<'_> {
+    #[inline]
+    pub(crate) fn launch(&self) -> Launch {
+        self.opening.launch()
+    }
+}
+
 impl<H: Handle> Call<H> {
     #[inline]
     pub(crate) fn new(handle: H, repeat: Repeat) -> Call<H> {
-        let shared = &*handle.retry().shared;
-        let deadline = Surroundings::current().deadline;
-        let timed = shared.policy.is_timed() || !deadline.is_never();
-        let began = timed.then(|| shared.timer.now());
-        let session = Session::new(&shared.policy, repeat, deadline, began.unwrap_or(Instant::ZERO));
-        Call { handle, session, launch: None, inside: Surroundings::NONE, began }
+        Call { handle, repeat, live: None }
     }
 
+    /// Opens the call on the light path: most calls succeed at once and never need a session. `own` is where the opening
+    /// is kept if it is not the one that all plain calls of the handle share.
     #[inline]
+    pub(crate) fn open<'a>(&'a self, own: &'a mut Option<Opening>) -> Result<First<'a>, Stop> {
+        let shared = self.shared();
+        let around = Surroundings::current();
+        if let Some(opening) = &shared.plain
+            && around.is_nothing()
+            && self.repeat == Repeat::Yes
+        {
+            shared.starts();
+            let inside = Surroundings::new(opening.left(), Instant::NEVER);
+            return Ok(First { opening, inside, timed: false });
+        }
+        self.open_fully(own, around)
+    }
+
+    #[inline(never)]
+    fn open_fully<'a>(
+        &'a self,
+        own: &'a mut Option<Opening>,
+        around: Surroundings,
+    ) -> Result<First<'a>, Stop> {
+        let shared = self.shared();
+        let timed = shared.timed || !around.deadline.is_never();
+        let now = if timed { shared.timer.now() } else { Instant::ZERO };
+        match Opening::begin(&shared.context(), self.repeat, around.deadline, now) {
+            Ok(opening) => {
+                let opening = &*own.insert(opening);
+                let inside = Surroundings::new(opening.left(), opening.launch().ends_below());
+                Ok(First { opening, inside, timed })
+            }
+            Err(reason) => Err(self.refused(reason)),
+        }
+    }
+
+    /// The first attempt ended at once, and well.
+    #[inline]
+    pub(crate) fn succeeded_at_once(&self, first: &First<'_>) {
+        first.opening.succeeded(&self.shared().context());
+    }
+
+    /// The first attempt goes on, or has failed.
+    pub(crate) fn under_way(&self, first: &First<'_>) -> Live {
+        let session = first.opening.into_session(&self.shared().policy, self.repeat);
+        let began = first.timed.then(|| session.began());
+        Live { session, launch: Some(first.launch()), inside: first.inside, began }
+    }
+
+    /// Goes on with what [`under_way`](Call::under_way) made.
+    pub(crate) fn keep(&mut self, live: Live) {
+        self.live = Some(live);
+    }
+
+    /// Opens the call for drivers that wait anyway.
     pub(crate) fn begin(&mut self) -> Step {
-        let now = self.began.unwrap_or(Instant::ZERO);
-        let step = self.session.begin(&self.handle.retry().shared.context(), now);
-        self.take(step)
+        let mut own = None;
+        match self.open(&mut own).map(|first| (first.launch(), self.under_way(&first))) {
+            Ok((launch, live)) => {
+                self.keep(live);
+                Step::Launch(launch)
+            }
+            Err(stop) => Step::Stop(stop),
+        }
     }
 
     /// Says before the first attempt that less may be repeated.
     pub(crate) fn narrow(&mut self, repeat: Repeat) {
-        self.session.narrow(repeat);
+        self.repeat = repeat;
     }
 
     #[inline]
@@ -86,34 +167,28 @@ impl<H: Handle> Call<H> {
         &self.handle.retry().shared
     }
 
-    #[cfg(feature = "http")]
-    pub(crate) fn session(&mut self) -> &mut Session {
-        &mut self.session
-    }
-
     /// The attempt in flight grants this to what runs inside it.
-    #[inline]
     pub(crate) fn inside(&mut self) -> &mut Surroundings {
-        &mut self.inside
+        &mut self.live().inside
     }
 
     /// When the attempt in flight has to end. Reads the clock where nothing has yet, so that `elapsed` counts from the
     /// first attempt that did not end at once.
     pub(crate) fn ends(&mut self) -> Option<Instant> {
-        if self.began.is_none() {
-            self.began = Some(self.shared().timer.now());
+        if self.live().began.is_none() {
+            self.live().began = Some(self.shared().timer.now());
         }
-        self.launch.map(|launch| launch.ends).filter(|ends| !ends.is_never())
+        self.live().launch.map(|launch| launch.ends).filter(|ends| !ends.is_never())
     }
 
-    #[inline]
     pub(crate) fn succeeded(&mut self) {
-        let Some(id) = self.id() else { return };
-        let used = self.used();
+        let Call { handle, live: Some(live), .. } = self else { return };
+        let Some(launch) = live.launch else { return };
+        let shared = &*handle.retry().shared;
         // A clock that was not needed so far is not read for this.
-        self.session.succeeded(&self.handle.retry().shared.context(), id, used, None);
-        if self.session.launched() > 1 {
-            self.shared().tell(&Event::Recovered { attempts: self.session.launched() });
+        live.session.succeeded(&shared.context(), launch.id, live.used(), None);
+        if live.session.launched() > 1 {
+            shared.tell(&Event::Recovered { attempts: live.session.launched() });
         }
     }
 
@@ -131,11 +206,13 @@ impl<H: Handle> Call<H> {
     /// The wait is over.
     #[cold]
     pub(crate) fn due(&mut self) -> Step {
-        let now = self.shared().timer.now();
-        let step = self.session.due(&self.handle.retry().shared.context(), now);
-        let step = self.take(step);
+        let Call { handle, live, .. } = self;
+        let live = live.as_mut().expect("only a call that is under way waits");
+        let shared = &*handle.retry().shared;
+        let step = live.session.due(&shared.context(), shared.timer.now());
+        live.remember(&step);
         if let Step::Stop(stop) = step {
-            self.shared().tell(&Event::Stopped(stop));
+            shared.tell(&Event::Stopped(stop));
         }
         step
     }
@@ -143,10 +220,12 @@ impl<H: Handle> Call<H> {
     /// The caller gave up, with a word or by dropping the call.
     #[cold]
     pub(crate) fn abandon(&mut self) -> Stop {
-        let shared = &*self.handle.retry().shared;
-        let now = (self.began.is_some() && shared.policy.breaker().is_some()).then(|| shared.timer.now());
-        let open = !self.session.is_over();
-        let stop = self.session.abandon(&shared.context(), now);
+        let Call { handle, live, .. } = self;
+        let Some(live) = live else { return cancelled() };
+        let shared = &*handle.retry().shared;
+        let now = (live.began.is_some() && shared.policy.breaker().is_some()).then(|| shared.timer.now());
+        let open = !live.session.is_over();
+        let stop = live.session.abandon(&shared.context(), now);
         if open {
             shared.tell(&Event::Stopped(stop));
         }
@@ -154,48 +233,70 @@ impl<H: Handle> Call<H> {
     }
 
     pub(crate) fn elapsed(&self) -> Duration {
-        self.began.map_or(Duration::ZERO, |began| self.shared().timer.now().since(began))
+        let began = self.live.as_ref().and_then(|live| live.began);
+        began.map_or(Duration::ZERO, |began| self.shared().timer.now().since(began))
     }
 
     fn ended(&mut self, failure: Failure, input: Input) -> Step {
-        let Some(id) = self.id() else { return Step::Stop(self.abandon()) };
-        let failure = failure.used(self.used());
-        let shared = &*self.handle.retry().shared;
+        let Call { handle, live, .. } = self;
+        let live = live.as_mut().expect("only a call that is under way has an attempt");
+        let launch = live.launch.expect("an attempt was launched");
+        let failure = failure.used(live.used());
+        let shared = &*handle.retry().shared;
         let now = shared.timer.now();
-        self.began.get_or_insert(now);
-        shared.tell(&Event::Failed { attempt: id.get(), failure });
-        let step = input(&mut self.session, &shared.context(), id, failure, now);
+        live.began.get_or_insert(now);
+        shared.tell(&Event::Failed { attempt: launch.number, failure });
+        let step = input(&mut live.session, &shared.context(), launch.id, failure, now);
         match step {
             Step::Stop(stop) => shared.tell(&Event::Stopped(stop)),
             Step::Wait { until } => {
-                if let Some(origin) = self.session.wait_origin() {
-                    let (attempts, wait) = (self.session.launched(), until.since(now));
+                if let Some(origin) = live.session.wait_origin() {
+                    let (attempts, wait) = (live.session.launched(), until.since(now));
                     shared.tell(&Event::Waiting { attempts, wait, origin });
                 }
             }
             Step::Launch(_) => {}
         }
-        self.take(step)
-    }
-
-    /// Remembers the attempt that a step launches.
-    #[inline]
-    fn take(&mut self, step: Step) -> Step {
-        if let Step::Launch(launch) = step {
-            let deadline = launch.ends_below().min(self.session.deadline());
-            self.inside = Surroundings::new(launch.left, deadline);
-            self.launch = Some(launch);
-        }
+        live.remember(&step);
         step
     }
 
-    #[inline]
-    fn id(&self) -> Option<AttemptId> {
-        self.launch.map(|launch| launch.id)
+    #[cold]
+    #[inline(never)]
+    fn end_early(&mut self) {
+        if !self.live().session.is_over() {
+            self.abandon();
+        }
+        self.live = None;
+    }
+
+    #[cold]
+    fn refused(&self, reason: StopReason) -> Stop {
+        let stop = Stop { reason, attempts: 0, ambiguous: false, hint: None };
+        self.shared().tell(&Event::Stopped(stop));
+        stop
+    }
+
+    fn live(&mut self) -> &mut Live {
+        self.live.as_mut().expect("the call is under way")
+    }
+}
+
+/// A call that was given up before anything was run.
+fn cancelled() -> Stop {
+    Stop { reason: StopReason::Cancelled, attempts: 0, ambiguous: false, hint: None }
+}
+
+impl Live {
+    /// Remembers the attempt that a step launches.
+    fn remember(&mut self, step: &Step) {
+        if let Step::Launch(launch) = *step {
+            self.inside = Surroundings::new(launch.left, launch.ends_below());
+            self.launch = Some(launch);
+        }
     }
 
     /// How much of what it was told the attempt in flight has used.
-    #[inline]
     fn used(&self) -> Used {
         match (self.launch.and_then(|launch| launch.left), self.inside.left()) {
             (Some(told), Some(left)) => Used::Reported(told.saturating_sub(left)),
@@ -216,8 +317,8 @@ type Input = fn(
 impl<H: Handle> Drop for Call<H> {
     #[inline]
     fn drop(&mut self) {
-        if !self.session.is_over() {
-            self.abandon();
+        if self.live.is_some() {
+            self.end_early();
         }
     }
 }

@@ -22,18 +22,19 @@ use relent_core::{Stop, StopReason};
 /// # Ok::<(), relent::PolicyError>(())
 /// ```
 #[derive(Debug)]
-pub struct RetryError<E> {
+pub struct RetryError<E>(Box<Story<E>>);
+
+/// Behind a box, so that a `Result` of it is small: the way of success carries it along.
+#[derive(Debug)]
+struct Story<E> {
     stop: Stop,
     elapsed: Duration,
-    last_timed_out: bool,
-    last: Option<E>,
-    earlier: Vec<E>,
+    failures: Failures<E>,
 }
 
 impl<E> RetryError<E> {
     pub(crate) fn new(stop: Stop, elapsed: Duration, failures: Failures<E>) -> RetryError<E> {
-        let Failures { last, last_timed_out, earlier } = failures;
-        RetryError { stop, elapsed, last_timed_out, last, earlier: earlier.unwrap_or_default() }
+        RetryError(Box::new(Story { stop, elapsed, failures }))
     }
 
     /// The error of a service that was not ready to be called at all.
@@ -47,78 +48,75 @@ impl<E> RetryError<E> {
 
     /// Why no further attempt was made.
     pub fn reason(&self) -> StopReason {
-        self.stop.reason
+        self.0.stop.reason
     }
 
     /// Attempts made; 0 if the call ended before the first.
     pub fn attempts(&self) -> u32 {
-        self.stop.attempts
+        self.0.stop.attempts
     }
 
     /// How long the call took, waits included; from the first attempt that did not end at once, where the policy has
     /// neither timeouts nor a deadline.
     pub fn elapsed(&self) -> Duration {
-        self.elapsed
+        self.0.elapsed
     }
 
     /// Whether any attempt may have been executed although no answer came: what was asked for may have happened.
     pub fn ambiguous(&self) -> bool {
-        self.stop.ambiguous
+        self.0.stop.ambiguous
     }
 
     /// What the server had asked to wait, where the last failure came with that.
     pub fn hint(&self) -> Option<Duration> {
-        self.stop.hint
+        self.0.stop.hint
     }
 
     /// Whether the last attempt ended because its time was up; [`last`](Self::last) is then an earlier attempt's error.
     pub fn last_timed_out(&self) -> bool {
-        self.last_timed_out
+        self.0.failures.last_timed_out
     }
 
     /// The last error that an attempt came to.
     pub fn last(&self) -> Option<&E> {
-        self.last.as_ref()
+        self.0.failures.last.as_ref()
     }
 
     /// The same, out of this one.
     pub fn into_last(self) -> Option<E> {
-        self.last
+        self.0.failures.last
     }
 
     /// Every error, the first one first; only the last unless the handle was told to
     /// [`keep_errors`](crate::Retry::keep_errors).
     pub fn errors(&self) -> impl Iterator<Item = &E> {
-        self.earlier.iter().chain(&self.last)
+        self.0.failures.earlier.iter().flatten().chain(&self.0.failures.last)
     }
 
     /// The same story with another error type.
     pub fn map<F>(self, mut change: impl FnMut(E) -> F) -> RetryError<F> {
-        RetryError {
-            stop: self.stop,
-            elapsed: self.elapsed,
-            last_timed_out: self.last_timed_out,
-            earlier: self.earlier.into_iter().map(&mut change).collect(),
-            last: self.last.map(change),
-        }
+        let Story { stop, elapsed, failures } = *self.0;
+        let earlier = failures.earlier.map(|errors| errors.into_iter().map(&mut change).collect());
+        let last = failures.last.map(change);
+        RetryError::new(stop, elapsed, Failures { last, last_timed_out: failures.last_timed_out, earlier })
     }
 }
 
 impl<E> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.stop.attempts == 1 { "" } else { "s" };
+        let plural = if self.0.stop.attempts == 1 { "" } else { "s" };
         write!(
             f,
             "gave up after {} attempt{plural} in {:.1?}: {}",
-            self.stop.attempts, self.elapsed, self.stop.reason
+            self.0.stop.attempts, self.0.elapsed, self.0.stop.reason
         )?;
-        if let (StopReason::HintTooLong, Some(hint)) = (self.stop.reason, self.stop.hint) {
+        if let (StopReason::HintTooLong, Some(hint)) = (self.0.stop.reason, self.0.stop.hint) {
             write!(f, " ({hint:?})")?;
         }
-        if self.last_timed_out && self.stop.reason != StopReason::DeadlineExceeded {
+        if self.0.failures.last_timed_out && self.0.stop.reason != StopReason::DeadlineExceeded {
             f.write_str("; the last attempt timed out")?;
         }
-        if self.stop.ambiguous {
+        if self.0.stop.ambiguous {
             f.write_str("; it may have taken effect")?;
         }
         Ok(())
@@ -127,7 +125,7 @@ impl<E> fmt::Display for RetryError<E> {
 
 impl<E: Error + 'static> Error for RetryError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.last.as_ref().map(|error| error as _)
+        self.0.failures.last.as_ref().map(|error| error as _)
     }
 }
 
@@ -155,10 +153,5 @@ impl<E> Failures<E> {
 
     pub(crate) fn timed_out(&mut self) {
         self.last_timed_out = true;
-    }
-
-    /// All of them, leaving none behind.
-    pub(crate) fn take(&mut self) -> Failures<E> {
-        std::mem::replace(self, Failures::new(false))
     }
 }

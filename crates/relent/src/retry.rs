@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use relent_core::{
-    Breaker, Budget, Context, FreeRepeats, Lock, Policy, Random, RatioBudget, RatioState, RetriesOnly, RetriesOnlyState,
-    Rng, WaitingRoom,
+    Breaker, Budget, Context, FreeRepeats, Instant, Lock, NoCredit, Opening, Policy, Random, RatioBudget,
+    RatioState, Repeat, RetriesOnly, RetriesOnlyState, Rng, WaitingRoom,
 };
 
 use crate::ambient::AmbientCredit;
@@ -40,7 +40,13 @@ pub struct Retry<C = Standard, T = SystemTimer> {
 pub(crate) struct Shared<T> {
     pub(crate) policy: Policy,
     pub(crate) timer: T,
+    /// Whether a call must read the clock before its first attempt.
+    pub(crate) timed: bool,
+    /// How every call opens that has no time bound, no breaker and no layer above: always the same, so computed once.
+    pub(crate) plain: Option<Opening>,
     budget: Option<Arc<dyn Budget>>,
+    /// Whether the budget wants to hear of calls that start.
+    hears_starts: bool,
     breaker: Option<Arc<dyn Breaker>>,
     waiting: Arc<WaitingRoom>,
     free_repeats: Arc<FreeRepeats>,
@@ -115,7 +121,10 @@ impl<C, T: Clock> Retry<C, T> {
     /// If the handle has been cloned: tell it before.
     #[must_use]
     pub fn budget(self, budget: Arc<dyn Budget>) -> Self {
-        self.configure(|shared| shared.budget = Some(budget))
+        self.configure(|shared| {
+            shared.hears_starts = budget.hears_starts();
+            shared.budget = Some(budget);
+        })
     }
 
     /// The policy that calls are retried by.
@@ -155,8 +164,11 @@ impl<T: Clock> Shared<T> {
         Shared {
             #[cfg(feature = "http")]
             memory: Arc::new(crate::http::ReplayMemory::new(policy.replay_total())),
+            timed: policy.is_timed(),
+            plain: plain_opening(&policy),
             policy,
             timer,
+            hears_starts: budget.as_ref().is_some_and(|budget| budget.hears_starts()),
             budget,
             breaker,
             waiting: Arc::new(WaitingRoom::new()),
@@ -181,6 +193,16 @@ impl<T: Clock> Shared<T> {
         }
     }
 
+    /// A call starts that opens as all plain ones do.
+    #[inline]
+    pub(crate) fn starts(&self) {
+        if self.hears_starts
+            && let Some(budget) = &self.budget
+        {
+            budget.on_start();
+        }
+    }
+
     pub(crate) fn tell(&self, event: &Event) {
         if let Some(Listener(listener)) = &self.listener {
             listener(event);
@@ -196,8 +218,28 @@ impl<C: Clone, T> Clone for Retry<C, T> {
 
 impl<C, T> fmt::Debug for Retry<C, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Retry").field("policy", &self.shared.policy).field("budget", &self.shared.budget).finish_non_exhaustive()
+        f.debug_struct("Retry")
+            .field("policy", &self.shared.policy)
+            .field("budget", &self.shared.budget)
+            .finish_non_exhaustive()
     }
+}
+
+fn plain_opening(policy: &Policy) -> Option<Opening> {
+    if policy.is_timed() {
+        return None;
+    }
+    let (waiting, free_repeats) = (Arc::new(WaitingRoom::new()), FreeRepeats::default());
+    let context = Context {
+        policy,
+        budget: None,
+        breaker: None,
+        waiting: &waiting,
+        free_repeats: &free_repeats,
+        credit: &NoCredit,
+        random: &PerThread,
+    };
+    Opening::begin(&context, Repeat::Yes, Instant::NEVER, Instant::ZERO).ok()
 }
 
 /// Where the jitter's bits come from.

@@ -8,7 +8,7 @@ use pin_project_lite::pin_project;
 use relent_core::{Failure, Repeat, Step, Stop};
 
 use crate::attempt::Attempt;
-use crate::call::{Call, Handle};
+use crate::call::{Call, Handle, Live};
 use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
 use crate::retry::Retry;
@@ -73,7 +73,7 @@ pin_project! {
     {
         call: Call<H>,
         operation: F,
-        failures: Failures<E>,
+        failures: Option<Failures<E>>,
         phase: Phase,
         #[pin]
         attempt: Option<Fut>,
@@ -99,9 +99,8 @@ where
 {
     #[inline]
     pub(crate) fn new(handle: H, operation: F, repeat: Repeat) -> Self {
-        let failures = Failures::new(handle.retry().shared.keep_errors);
         let call = Call::new(handle, repeat);
-        Run { call, operation, failures, phase: Phase::New, attempt: None, sleep: None }
+        Run { call, operation, failures: None, phase: Phase::New, attempt: None, sleep: None }
     }
 
     /// Repeats only what was provably not executed (a refused connection, [`Verdict::Unprocessed`]): for operations that
@@ -133,30 +132,8 @@ where
     type Output = Result<V, RetryError<E>>;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.phase == Phase::New {
-            let step = self.as_mut().project().call.begin();
-            if let Some(stop) = self.as_mut().follow(step) {
-                return Poll::Ready(Err(self.give_up(stop)));
-            }
-        }
-        loop {
-            let step = match self.phase {
-                Phase::Attempt => match self.as_mut().poll_attempt(cx) {
-                    Poll::Ready(Ok(value)) => return Poll::Ready(Ok(value)),
-                    Poll::Ready(Err(step)) => step,
-                    Poll::Pending => return Poll::Pending,
-                },
-                Phase::Wait => match self.as_mut().poll_wait(cx) {
-                    Poll::Ready(step) => step,
-                    Poll::Pending => return Poll::Pending,
-                },
-                Phase::New | Phase::Done => panic!("a call was polled after its end"),
-            };
-            if let Some(stop) = self.as_mut().follow(step) {
-                return Poll::Ready(Err(self.give_up(stop)));
-            }
-        }
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if self.phase == Phase::New { self.poll_first(cx) } else { self.poll_on(cx) }
     }
 }
 
@@ -164,16 +141,109 @@ impl<H, F, Fut, V, E> Run<H, F, Fut, E>
 where
     H: Handle,
     H::Timer: Timer,
+    H::Classifier: Classify<E>,
     F: Operation<Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
-    /// Polls the attempt, and only if it is not ready its time: at equal times an answer beats the clock.
+    /// The light path: a first attempt that succeeds at once leaves no trace.
     #[inline]
-    fn poll_attempt(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, Step>>
-    where
-        H::Classifier: Classify<E>,
-    {
-        let mut this = self.project();
+    fn poll_first(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, RetryError<E>>> {
+        let mut this = self.as_mut().project();
+        let mut own = None;
+        let mut first = match this.call.open(&mut own) {
+            Ok(first) => first,
+            Err(stop) => return Poll::Ready(Err(self.give_up(stop))),
+        };
+        let operation = this.operation;
+        let attempt = Attempt::new(&first.launch());
+        let outcome = first.inside.enter(|| {
+            this.attempt.set(Some(operation.start(attempt)));
+            this.attempt.as_mut().as_pin_mut().expect("just set").poll(cx)
+        });
+        if let Poll::Ready(Ok(value)) = outcome {
+            this.call.succeeded_at_once(&first);
+            *this.phase = Phase::Done;
+            this.attempt.set(None);
+            return Poll::Ready(Ok(value));
+        }
+        let live = this.call.under_way(&first);
+        match outcome {
+            Poll::Ready(Err(error)) => self.first_failed(live, error, cx),
+            _ => self.first_pends(live, cx),
+        }
+    }
+
+    #[inline(never)]
+    fn first_pends(
+        mut self: Pin<&mut Self>,
+        live: Live,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<V, RetryError<E>>> {
+        let this = self.as_mut().project();
+        this.call.keep(live);
+        *this.phase = Phase::Attempt;
+        match self.as_mut().poll_time(cx) {
+            Poll::Ready(step) => self.drive(step, cx),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_failed(
+        mut self: Pin<&mut Self>,
+        live: Live,
+        error: E,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<V, RetryError<E>>> {
+        let mut this = self.as_mut().project();
+        this.call.keep(live);
+        this.attempt.set(None);
+        let step = failed(this.call, this.failures, error);
+        self.drive(step, cx)
+    }
+
+    /// Everything after the first poll.
+    #[inline(never)]
+    fn poll_on(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, RetryError<E>>> {
+        let polled = match self.phase {
+            Phase::Attempt => self.as_mut().poll_attempt(cx),
+            Phase::Wait => self.as_mut().poll_wait(cx).map(Err),
+            Phase::New | Phase::Done => panic!("a call was polled after its end"),
+        };
+        match polled {
+            Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
+            Poll::Ready(Err(step)) => self.drive(step, cx),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Follows the session's answers until the call ends or has to wait.
+    #[cold]
+    fn drive(
+        mut self: Pin<&mut Self>,
+        mut step: Step,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<V, RetryError<E>>> {
+        loop {
+            if let Some(stop) = self.as_mut().follow(step) {
+                return Poll::Ready(Err(self.give_up(stop)));
+            }
+            let polled = match self.phase {
+                Phase::Wait => self.as_mut().poll_wait(cx).map(Err),
+                _ => self.as_mut().poll_attempt(cx),
+            };
+            step = match polled {
+                Poll::Ready(Ok(value)) => return Poll::Ready(Ok(value)),
+                Poll::Ready(Err(step)) => step,
+                Poll::Pending => return Poll::Pending,
+            };
+        }
+    }
+
+    /// Polls the attempt, and only if it is not ready its time: at equal times an answer beats the clock.
+    fn poll_attempt(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, Step>> {
+        let mut this = self.as_mut().project();
         let attempt = this.attempt.as_mut().as_pin_mut().expect("an attempt runs in this phase");
         match this.call.inside().enter(|| attempt.poll(cx)) {
             Poll::Ready(Ok(value)) => {
@@ -184,28 +254,51 @@ where
             }
             Poll::Ready(Err(error)) => {
                 this.attempt.set(None);
-                let failure = this.call.handle().retry().classify.classify(&error);
-                this.failures.add(error);
-                Poll::Ready(Err(this.call.failed(failure)))
+                Poll::Ready(Err(failed(this.call, this.failures, error)))
             }
-            Poll::Pending => {
-                let Some(ends) = this.call.ends() else { return Poll::Pending };
-                if this.sleep.is_none() {
-                    let sleep = this.call.shared().timer.sleep_until(ends);
-                    this.sleep.set(Some(sleep));
-                }
-                let sleep = this.sleep.as_mut().as_pin_mut().expect("just set");
-                if sleep.poll(cx).is_pending() {
-                    return Poll::Pending;
-                }
-                this.sleep.set(None);
-                this.attempt.set(None);
-                this.failures.timed_out();
-                Poll::Ready(Err(this.call.expired(Failure::timed_out())))
-            }
+            Poll::Pending => self.poll_time(cx).map(Err),
         }
     }
 
+    /// The attempt is pending: asks whether its time is up.
+    fn poll_time(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Step> {
+        let mut this = self.project();
+        let Some(ends) = this.call.ends() else { return Poll::Pending };
+        if this.sleep.is_none() {
+            let sleep = this.call.shared().timer.sleep_until(ends);
+            this.sleep.set(Some(sleep));
+        }
+        let sleep = this.sleep.as_mut().as_pin_mut().expect("just set");
+        if sleep.poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        this.sleep.set(None);
+        this.attempt.set(None);
+        let keep_all = this.call.shared().keep_errors;
+        this.failures.get_or_insert_with(|| Failures::new(keep_all)).timed_out();
+        Poll::Ready(this.call.expired(Failure::timed_out()))
+    }
+}
+
+/// An attempt came to an error: the session says what now.
+#[cold]
+fn failed<H: Handle, E>(call: &mut Call<H>, failures: &mut Option<Failures<E>>, error: E) -> Step
+where
+    H::Classifier: Classify<E>,
+{
+    let failure = call.handle().retry().classify.classify(&error);
+    let keep_all = call.shared().keep_errors;
+    failures.get_or_insert_with(|| Failures::new(keep_all)).add(error);
+    call.failed(failure)
+}
+
+impl<H, F, Fut, V, E> Run<H, F, Fut, E>
+where
+    H: Handle,
+    H::Timer: Timer,
+    F: Operation<Future = Fut>,
+    Fut: Future<Output = Result<V, E>>,
+{
     #[cold]
     fn poll_wait(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Step> {
         let mut this = self.project();
@@ -247,7 +340,8 @@ where
         *this.phase = Phase::Done;
         this.attempt.set(None);
         this.sleep.set(None);
-        RetryError::new(stop, this.call.elapsed(), this.failures.take())
+        let failures = this.failures.take().unwrap_or_else(|| Failures::new(false));
+        RetryError::new(stop, this.call.elapsed(), failures)
     }
 }
 

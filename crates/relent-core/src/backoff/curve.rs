@@ -4,6 +4,7 @@ use crate::Ratio;
 use crate::ratio::MILLION;
 
 /// min(cap, base × multiplier^k).
+#[inline]
 pub(super) fn at(base: u64, cap: u64, multiplier: Ratio, k: u32) -> u64 {
     if multiplier.parts_per_million() as u64 == 2 * MILLION {
         return doubled(base, cap, k);
@@ -15,6 +16,7 @@ pub(super) fn at(base: u64, cap: u64, multiplier: Ratio, k: u32) -> u64 {
 }
 
 /// The common multiplier, by a shift.
+#[inline]
 fn doubled(base: u64, cap: u64, k: u32) -> u64 {
     match cap.checked_shr(k) {
         Some(room) if base <= room => base << k,

@@ -2,7 +2,6 @@
 
 use crate::Ratio;
 use crate::ratio::MILLION;
-use crate::rng::uniform;
 
 /// How the wait before a retry is drawn from the curve e = min(cap, base × multiplier^(k−1)).
 ///
@@ -51,11 +50,6 @@ impl Jitter {
         let high = previous.saturating_mul(3);
         let high = if self == Jitter::DecorrelatedBounded { high.min(cap) } else { high };
         (base.min(high), high)
-    }
-
-    /// A draw between the bounds, the cap applied last.
-    pub(super) fn draw(self, low: u64, high: u64, cap: u64, bits: u64) -> u64 {
-        uniform(low, high, bits).min(cap)
     }
 }
 

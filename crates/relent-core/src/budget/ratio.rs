@@ -91,6 +91,10 @@ impl<L: Lock<RatioState> + fmt::Debug + 'static> Budget for RatioBudget<L> {
         }
     }
 
+    fn hears_starts(&self) -> bool {
+        self.deposit == Deposit::Request
+    }
+
     #[inline]
     fn on_success(&self, _attempts: u32, now: Option<Instant>) {
         if self.deposit == Deposit::Success {

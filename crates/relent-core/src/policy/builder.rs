@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::{Nested, Policy, PolicyError, RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn};
+use crate::time::nanos;
 use crate::{Backoff, Jitter, Ratio, defaults};
 
 /// The longest length a policy takes.
@@ -24,13 +25,13 @@ impl PolicyBuilder {
 
     /// The first wait, before jitter (default 100 ms). Zero means: at once.
     pub fn base(mut self, base: Duration) -> Self {
-        self.0.backoff.base = base;
+        self.0.backoff.base = nanos(base);
         self
     }
 
     /// The hard ceiling of every backoff (default 10 s).
     pub fn cap(mut self, cap: Duration) -> Self {
-        self.0.backoff.cap = cap;
+        self.0.backoff.cap = nanos(cap);
         self
     }
 
@@ -48,7 +49,7 @@ impl PolicyBuilder {
 
     /// The least wait, whatever the jitter draws (default zero).
     pub fn floor(mut self, floor: Duration) -> Self {
-        self.0.backoff.floor = floor;
+        self.0.backoff.floor = nanos(floor);
         self
     }
 
@@ -175,9 +176,9 @@ impl PolicyBuilder {
 
 fn check_lengths(policy: &Policy) -> Result<(), PolicyError> {
     let lengths = [
-        ("base", policy.backoff.base),
-        ("cap", policy.backoff.cap),
-        ("floor", policy.backoff.floor),
+        ("base", policy.backoff.base()),
+        ("cap", policy.backoff.cap()),
+        ("floor", policy.backoff.floor()),
         ("attempt_timeout", policy.attempt_timeout.unwrap_or_default()),
         ("deadline", policy.deadline.unwrap_or_default()),
         ("min_attempt_time", policy.min_attempt_time),
@@ -193,7 +194,8 @@ fn check_lengths(policy: &Policy) -> Result<(), PolicyError> {
 }
 
 fn check_backoff(backoff: &Backoff) -> Result<(), PolicyError> {
-    let Backoff { base, cap, multiplier, jitter, floor } = *backoff;
+    let (base, cap, floor) = (backoff.base(), backoff.cap(), backoff.floor());
+    let (multiplier, jitter) = (backoff.multiplier(), backoff.jitter());
     if cap < base {
         return Err(PolicyError::CapBelowBase { cap, base });
     }
@@ -228,7 +230,7 @@ fn check_time(policy: &Policy) -> Result<(), PolicyError> {
             return Err(PolicyError::MinAttemptTimeTooLong { min_attempt_time, bound });
         }
     }
-    let base = policy.backoff.base;
+    let base = policy.backoff.base();
     if let Some(deadline) = policy.deadline
         && policy.attempts > 1
         && base + min_attempt_time >= deadline

@@ -2,10 +2,11 @@
 
 use core::time::Duration;
 
-use super::{Context, Held, Session, StopReason, WaitOrigin};
-use crate::budget::TokenClass;
+use super::{Context, Session, StopReason, WaitOrigin};
+use crate::budget::{Permit, TokenClass};
 use crate::rng::uniform;
 use crate::time::nanos;
+use crate::waiting::Seat;
 use crate::{Cause, Credit, Failure, Hint, Instant, Repeat, Verdict};
 
 /// A yes.
@@ -13,7 +14,7 @@ pub(super) enum Go {
     /// A free repeat.
     AtOnce,
     /// An ordinary retry, its seat and token taken.
-    At { until: Instant, origin: WaitOrigin, held: Held },
+    At { until: Instant, origin: WaitOrigin, seat: Option<Seat>, permit: Option<Permit> },
 }
 
 impl Session {
@@ -35,7 +36,7 @@ impl Session {
         ensure(failure.free || self.may_repeat(failure), StopReason::UnsafeToRepeat)?;
         // 4. Can it be?
         ensure(self.replayable, StopReason::NotReplayable)?;
-        if failure.free && !self.freed && context.free_repeats.admits(now) {
+        if failure.free && !self.freed() && context.free_repeats.admits(now) {
             return Ok(Go::AtOnce);
         }
         ensure(self.may_repeat(failure), StopReason::UnsafeToRepeat)?;
@@ -71,7 +72,7 @@ impl Session {
         };
         self.ledger.retry(context.credit);
         let origin = if delay > backoff { WaitOrigin::Server } else { WaitOrigin::Backoff };
-        Ok(Go::At { until, origin, held: Held { seat, permit } })
+        Ok(Go::At { until, origin, seat, permit })
     }
 
     fn may_repeat(&self, failure: &Failure) -> bool {
@@ -92,15 +93,19 @@ impl Session {
 
     /// The next wait by the curve. An exact hint takes its place and starts the curve anew.
     fn backoff<C: ?Sized>(&mut self, context: &Context<'_, C>, hint: Option<Hint>) -> Duration {
+        let troubles = self.troubles();
         if hint.is_some_and(|h| h.exact) {
-            self.retry = 0;
-            self.previous = Duration::ZERO;
+            (troubles.retry, troubles.previous) = (0, 0);
             return Duration::ZERO;
         }
-        self.retry = self.retry.saturating_add(1);
-        let backoff = context.policy.backoff();
-        self.previous = backoff.draw(self.retry, self.previous, context.random.next_u64());
-        self.previous
+        troubles.retry = troubles.retry.saturating_add(1);
+        let bits = context.random.next_u64();
+        troubles.previous = context.policy.backoff().draw_nanos(troubles.retry, troubles.previous, bits);
+        Duration::from_nanos(troubles.previous)
+    }
+
+    fn freed(&mut self) -> bool {
+        self.troubles().freed
     }
 }
 

@@ -1,5 +1,6 @@
 //! A call's account of attempt credit: its own further attempts, and what it took from the layers above.
 
+use super::opening::Told;
 use crate::{Credit, Nested, Used};
 
 #[derive(Debug)]
@@ -16,43 +17,60 @@ pub(super) struct Ledger {
     taken: u32,
 }
 
+/// What to tell an attempt that starts now. A layer that can retry keeps one attempt back; one that can't hands on what it
+/// was granted. What is told is taken from the layers above, if they granted anything.
+#[inline]
+pub(super) fn tell<C: Credit + ?Sized>(nested: Nested, can_retry: bool, further: u32, credit: &C) -> Told {
+    let granted = credit.left();
+    let left = match nested {
+        Nested::Allow => None,
+        Nested::PassThrough => Some(0),
+        Nested::Credit if can_retry => Some(further.min(granted.unwrap_or(u32::MAX)).saturating_sub(1)),
+        Nested::Credit => granted,
+    };
+    let lent = match (granted, left) {
+        (Some(_), Some(left)) => credit.take(left),
+        _ => 0,
+    };
+    Told { left, lent }
+}
+
+/// How many extra attempts a report stands for, clamped to what was told.
+#[inline]
+fn below(used: Used, told: u32) -> u32 {
+    match used {
+        Used::Reported(n) => n.min(told),
+        Used::Missing => told,
+        Used::Unsaid => 0,
+    }
+}
+
 impl Ledger {
-    #[inline]
     pub(super) fn new(attempts: u32) -> Ledger {
         Ledger { further: attempts.saturating_sub(1), used: 0, told: 0, lent: 0, taken: 0 }
     }
 
-    /// What to tell the attempt that starts now. A layer that can retry keeps one attempt back; one that can't hands on
-    /// what it was granted.
-    #[inline]
+    /// Tells the next attempt.
     pub(super) fn tell<C: Credit + ?Sized>(
         &mut self,
         nested: Nested,
         can_retry: bool,
         credit: &C,
     ) -> Option<u32> {
-        let granted = credit.left();
-        let left = match nested {
-            Nested::Allow => return None,
-            Nested::PassThrough => 0,
-            Nested::Credit if can_retry => self.further.min(granted.unwrap_or(u32::MAX)).saturating_sub(1),
-            Nested::Credit => granted?,
-        };
-        self.told = left;
-        if granted.is_some() {
-            self.lent = credit.take(left);
-        }
-        Some(left)
+        let told = tell(nested, can_retry, self.further, credit);
+        self.remember(told);
+        told.left
+    }
+
+    pub(super) fn remember(&mut self, told: Told) {
+        self.told = told.left.unwrap_or(0);
+        self.lent = told.lent;
     }
 
     /// The attempt in flight has ended and reported, or not.
     #[inline]
     pub(super) fn settle<C: Credit + ?Sized>(&mut self, used: Used, credit: &C) {
-        let below = match used {
-            Used::Reported(n) => n.min(self.told),
-            Used::Missing => self.told,
-            Used::Unsaid => 0,
-        };
+        let below = below(used, self.told);
         self.used = self.used.saturating_add(below);
         self.further = self.further.saturating_sub(below);
         let spent = below.min(self.lent);

@@ -11,9 +11,7 @@ use crate::time::nanos;
 pub struct AttemptId(u32);
 
 impl AttemptId {
-    pub(super) const fn new(number: u32) -> AttemptId {
-        AttemptId(number)
-    }
+    pub(super) const FIRST: AttemptId = AttemptId(1);
 
     /// The id as a number, from 1.
     #[must_use]
@@ -52,6 +50,11 @@ pub struct Launch {
 }
 
 impl Launch {
+    #[inline]
+    pub(super) fn new(number: u32, now: Instant, ends: Instant, left: Option<u32>) -> Launch {
+        Launch { id: AttemptId(number), number, ends, time: ends.left(now), left }
+    }
+
     /// The time to tell the layer below, so that it answers before this one gives up: less 5 ms or 5 %, whichever is
     /// more. `Some(ZERO)` means that nothing useful is left to tell.
     #[must_use]
@@ -76,9 +79,10 @@ fn margin(time: Duration) -> Duration {
 }
 
 /// Whose word a wait follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WaitOrigin {
     /// The policy's backoff.
+    #[default]
     Backoff,
     /// The server's hint, which asked for more.
     Server,
