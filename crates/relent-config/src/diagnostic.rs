@@ -87,7 +87,9 @@ impl fmt::Display for Diagnostic {
         }
         if let Some((what, place)) = &self.related {
             write!(f, "\n{:gutter$} = {what}: {}:{}:{}", "", self.file, place.line(), place.column())?;
-            place.write(f, gutter)?;
+            if self.line() != Some(place.line()) {
+                place.write(f, gutter)?;
+            }
         }
         match &self.mend {
             Some(mend) => write!(f, "\n{:gutter$} = mend: {mend}", ""),

@@ -120,12 +120,16 @@ pub fn format_duration(length: Duration) -> String {
 
 /// How to write `text` instead.
 pub(crate) fn mend(text: &str) -> String {
-    match mended(text) {
-        Some(mended) => format!("write \"{mended}\""),
-        None => {
-            "write a number and its unit, such as \"250ms\" or \"1m30s\" (h, m, s, ms, us, ns)".to_owned()
-        }
+    if let Some(mended) = mended(text) {
+        return format!("write \"{mended}\"");
     }
+    let mend = match parse_duration(text) {
+        Err(DurationError::Order) => "write the units from large to small, each once, such as \"1m30s\"",
+        Err(DurationError::TooFine) => "write it in whole nanoseconds",
+        Err(DurationError::TooLong) => "write at most \"8760h\"",
+        _ => "write a number and its unit, such as \"250ms\" or \"1m30s\" (h, m, s, ms, us, ns)",
+    };
+    mend.to_owned()
 }
 
 /// `text` as it was probably meant, if that is a length.
@@ -139,6 +143,7 @@ fn mended(text: &str) -> Option<String> {
     while !rest.is_empty() {
         let (number, tail) = split_number(&rest);
         let (word, tail) = split_unit(tail);
+        mended += if number.starts_with('.') { "0" } else { "" };
         mended += number;
         mended += match word {
             "" => "ms",

@@ -43,7 +43,9 @@ pub fn parse(name: &str, text: &str) -> Result<Config, ConfigErrors> {
     }
     let source = Source::new(name, text);
     let mut report = Report::default();
-    let config = text::parse(&source, &mut report).map(|root| compile(&root, &mut report));
+    let document = text::parse(&source, &mut report);
+    let config = document.root.as_ref().map(|root| compile(root, &mut report));
+    document.weak.into_iter().for_each(|fault| report.add_weak(fault));
     report.finish(config.unwrap_or_default(), &source)
 }
 

@@ -2,28 +2,40 @@
 
 /// Longer words are no slips of the pen.
 const LONGEST: usize = 64;
+/// Shorter words are the start of anything.
+const SHORTEST_PREFIX: usize = 3;
 
-/// The candidate nearest to `word`, if it is near enough to have been meant: within a third of its letters, upper and
-/// lower case, `-` and `_` taken as one.
+/// The candidate nearest to `word`, if it is near enough to have been meant: within a third of its letters, or the only
+/// one that starts with `word`. Upper and lower case, `-` and `_` are taken as one.
 ///
 /// ```
 /// use relent_config::nearest;
 ///
 /// assert_eq!(nearest("atempt-timeout", ["attempts", "attempt_timeout"]), Some("attempt_timeout"));
+/// assert_eq!(nearest("idempotent", ["never", "idempotent-methods"]), Some("idempotent-methods"));
 /// assert_eq!(nearest("colour", ["attempts", "attempt_timeout"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = letters(word)?;
     let mut best: Option<(usize, &str)> = None;
+    let mut longer = Vec::new();
     for candidate in candidates {
         let Some(other) = letters(candidate) else { continue };
+        let length = word.len().max(other.len());
         let distance = distance(&word, &other);
-        let near = distance <= (word.len().max(other.len()) / 3).max(1);
-        if near && distance < word.len().max(other.len()) && best.is_none_or(|(least, _)| distance < least) {
+        let near = distance <= (length / 3).max(1) && distance < length;
+        if near && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));
         }
+        if word.len() >= SHORTEST_PREFIX && other.starts_with(&word) {
+            longer.push(candidate);
+        }
     }
-    best.map(|(_, candidate)| candidate)
+    match (best, &longer[..]) {
+        (Some((_, candidate)), _) => Some(candidate),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    }
 }
 
 fn letters(word: &str) -> Option<Vec<char>> {
@@ -69,6 +81,7 @@ mod tests {
         assert_eq!(nearest("", ["a"]), None);
         assert_eq!(nearest("b", ["a"]), None);
         assert_eq!(nearest("Deadline", ["deadline"]), Some("deadline"));
+        assert_eq!(nearest("replay", ["replay_limit", "replay_total"]), None);
         assert_eq!(nearest(&"a".repeat(1_000_000), ["aaa"]), None);
     }
 }

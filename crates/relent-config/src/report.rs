@@ -65,6 +65,14 @@ impl Report {
         }
     }
 
+    /// Adds a fault, unless there is one at its very place.
+    pub(crate) fn add_weak(&mut self, fault: Fault) {
+        let at = fault.span.start;
+        if self.kept.range((at, 0)..(at + 1, 0)).next().is_none() {
+            self.add(fault);
+        }
+    }
+
     /// How many faults were added.
     pub(crate) fn total(&self) -> usize {
         self.total

@@ -95,11 +95,14 @@ pub fn format_size(bytes: u64) -> String {
 
 /// How to write `text` instead.
 pub(crate) fn mend(text: &str) -> String {
-    match mended(text) {
-        Some(mended) => format!("write \"{mended}\""),
-        None => "write a number and its unit, such as \"64KiB\" or \"512B\" (B, KiB, KB, MiB, MB, GiB, GB)"
-            .to_owned(),
+    if let Some(mended) = mended(text) {
+        return format!("write \"{mended}\"");
     }
+    let mend = match parse_size(text) {
+        Err(SizeError::TooFine) => "write it in whole bytes",
+        _ => "write a number and its unit, such as \"64KiB\" or \"512B\" (B, KiB, KB, MiB, MB, GiB, GB)",
+    };
+    mend.to_owned()
 }
 
 /// `text` as it was probably meant, if that is a size.
@@ -109,12 +112,13 @@ fn mended(text: &str) -> Option<String> {
     }
     let bare: String = text.chars().filter(|c| !c.is_whitespace() && *c != '_').collect();
     let (number, word) = split_number(&bare);
+    let zero = if number.starts_with('.') { "0" } else { "" };
     let word = match word.to_lowercase().as_str() {
         "" | "byte" | "bytes" => "B".to_owned(),
         letter @ ("k" | "m" | "g" | "t") => format!("{letter}ib"),
         word => word.to_owned(),
     };
     let (unit, _) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&word))?;
-    let mended = format!("{number}{unit}");
+    let mended = format!("{zero}{number}{unit}");
     parse_size(&mended).is_ok().then_some(mended)
 }

@@ -11,15 +11,39 @@ pub(crate) use table::Table;
 
 use toml::de::DeTable;
 
-use crate::report::Report;
+use crate::report::{Fault, Report};
 use crate::source::Source;
 
-/// Parses the document. `None` if its faults leave nothing that is worth a further look.
-pub(crate) fn parse<'s>(source: &Source<'s>, report: &mut Report) -> Option<DeTable<'s>> {
+use syntax::Kind;
+
+/// A document, as far as it could be parsed.
+#[derive(Debug)]
+pub(crate) struct Document<'s> {
+    /// Its tables; `None` if its faults leave nothing that is worth a further look.
+    pub(crate) root: Option<DeTable<'s>>,
+    /// Faults that hold only where the value is right otherwise: for `10%` without quotes, the mend of the field that
+    /// wants a number is better than quotes.
+    pub(crate) weak: Vec<Fault>,
+}
+
+/// Parses the document, as far as that goes.
+pub(crate) fn parse<'s>(source: &Source<'s>, report: &mut Report) -> Document<'s> {
     let (root, errors) = DeTable::parse_recoverable(source.text());
     let root = root.into_inner();
-    let faults = syntax::faults(source, &root, errors);
-    let readable = faults.iter().all(|fault| fault.recovered);
-    faults.into_iter().for_each(|fault| report.add(fault.fault));
-    readable.then_some(root)
+    let mut weak = Vec::new();
+    let mut whole = true;
+    for (kind, fault) in syntax::faults(source, &root, errors) {
+        match kind {
+            Kind::Unquoted => weak.push(fault),
+            Kind::Twice => report.add(fault),
+            Kind::Lost => {
+                report.add(fault);
+                whole = false;
+            }
+        }
+    }
+    if !whole {
+        weak.drain(..).for_each(|fault| report.add(fault));
+    }
+    Document { root: whole.then_some(root), weak }
 }

@@ -64,12 +64,12 @@ fn read_peers(item: &Item<'_>, report: &mut Report) -> Option<Vec<AddressRange>>
         return None;
     }
     // All of them, also after one that was refused.
-    let ranges: Vec<_> = list.iter().map(|entry| read_range(entry, EXAMPLE, report)).collect();
+    let ranges: Vec<_> = list.iter().map(|entry| read_range(entry, report)).collect();
     ranges.into_iter().collect()
 }
 
-fn read_range(entry: &Item<'_>, example: &str, report: &mut Report) -> Option<AddressRange> {
-    let error = match entry.text(example, report)?.parse() {
+fn read_range(entry: &Item<'_>, report: &mut Report) -> Option<AddressRange> {
+    let error = match entry.text("\"10.0.0.0/8\"", report)?.parse() {
         Ok(range) => return Some(range),
         Err(error) => error,
     };

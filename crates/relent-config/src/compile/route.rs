@@ -15,6 +15,9 @@ const FIELDS: [&str; 5] = ["path", "host", "methods", "upstream", "policy"];
 /// RFC 9110 §9.3 and RFC 5789. Others are taken as they are written; CONNECT makes a tunnel, which is no call.
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"];
 
+/// The mend of a route that never matches.
+const FIRST: &str = "put this one first, or leave it out";
+
 /// The longest path prefix, and the most methods.
 const LONGEST: usize = 2000;
 const MOST_METHODS: usize = 50;
@@ -161,7 +164,7 @@ fn read_methods(item: &Item<'_>, report: &mut Report) -> Option<Vec<String>> {
 }
 
 fn read_method<'t>(entry: &Item<'t>, report: &mut Report) -> Option<&'t str> {
-    let method = entry.text("[\"GET\"]", report)?;
+    let method = entry.text("\"GET\"", report)?;
     let upper = method.to_ascii_uppercase();
     // RFC 9110 §5.6.2: a token.
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
@@ -186,24 +189,32 @@ fn refuse_hidden(
     before: &[(Matcher, Range<usize>)],
     report: &mut Report,
 ) {
-    let mut left: Option<BTreeSet<&str>> =
-        matcher.methods.as_ref().map(|own| own.iter().map(String::as_str).collect());
+    let mut left: Option<Vec<&String>> = matcher.methods.as_ref().map(|own| own.iter().collect());
+    let mut alone = true;
     for (earlier, span) in before.iter().filter(|(earlier, _)| earlier.covers_place(matcher)) {
         match (&earlier.methods, &mut left) {
-            (None, _) => left = Some(BTreeSet::new()),
-            (Some(taken), Some(left)) => left.retain(|method| !taken.iter().any(|t| t == method)),
+            (None, _) => (alone, left) = (true, Some(Vec::new())),
+            (Some(taken), Some(left)) => {
+                left.retain(|method| !taken.contains(method));
+                alone = matcher.methods.iter().flatten().all(|method| taken.contains(method));
+            }
             (Some(_), None) => {}
         }
-        if left.as_ref().is_some_and(BTreeSet::is_empty) {
-            let same = earlier == matcher;
-            let message = if same {
-                "this route has the same matcher as an earlier one"
-            } else {
-                "this route can never match: an earlier one takes all that is left of it"
-            };
-            let mend = if same { "leave one out" } else { "put it before that one, or leave it out" };
-            report.add(Fault::new(table.span(), message).related("the earlier one", span.clone()).mend(mend));
-            return;
+        if left.as_ref().is_none_or(|left| !left.is_empty()) {
+            continue;
         }
+        let (message, which, mend) = match (earlier == matcher, alone) {
+            (true, _) => {
+                ("this route has the same matcher as an earlier one", "the earlier one", "leave one out")
+            }
+            (_, true) => {
+                ("this route can never match: an earlier one takes all its requests", "that one", FIRST)
+            }
+            _ => {
+                ("this route can never match: earlier ones take all its requests", "the last of them", FIRST)
+            }
+        };
+        report.add(Fault::new(table.span(), message).related(which, span.clone()).mend(mend));
+        return;
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn read(table: &Table<'_>, listen: Option<SocketAddr>, report: &mut R
     table.refuse_unknown(&FIELDS, &[], report);
     let endpoints = table.required("endpoints", EXAMPLE, report);
     let endpoints = endpoints.and_then(|item| read_endpoints(&item, listen, report));
-    let protocol = table.item("protocol").and_then(|item| item.choice(&PROTOCOLS, report));
+    let protocol = table.item("protocol").and_then(|item| read_protocol(&item, report));
     let idle_timeout = table.item("idle_timeout").and_then(|item| item.positive_length(report));
     let connect_timeout = table.item("connect_timeout").and_then(|item| item.positive_length(report));
     let trust = table.item("trust").and_then(|item| item.flag(report));
@@ -35,6 +35,17 @@ pub(super) fn read(table: &Table<'_>, listen: Option<SocketAddr>, report: &mut R
         trust: trust.unwrap_or(true),
         stamp: stamp.unwrap_or(true),
     })
+}
+
+fn read_protocol(item: &Item<'_>, report: &mut Report) -> Option<Protocol> {
+    // The nearest word to "http2" is "http1".
+    let meant = match item.as_text().map(str::to_ascii_lowercase).as_deref() {
+        Some("http2" | "http/2" | "http/2.0" | "h2c") => "h2",
+        Some("http" | "http/1" | "http/1.1" | "h1") => "http1",
+        _ => return item.choice(&PROTOCOLS, report),
+    };
+    item.refuse("it is none of the words known here", format!("write \"{meant}\""), report);
+    None
 }
 
 fn read_endpoints(item: &Item<'_>, listen: Option<SocketAddr>, report: &mut Report) -> Option<Vec<Endpoint>> {
@@ -64,7 +75,7 @@ fn read_endpoints(item: &Item<'_>, listen: Option<SocketAddr>, report: &mut Repo
 }
 
 fn read_endpoint(entry: &Item<'_>, listen: Option<SocketAddr>, report: &mut Report) -> Option<Endpoint> {
-    let text = entry.text(EXAMPLE, report)?;
+    let text = entry.text("\"http://127.0.0.1:9000\"", report)?;
     let endpoint: Endpoint = match text.parse() {
         Ok(endpoint) => endpoint,
         Err(error) => {

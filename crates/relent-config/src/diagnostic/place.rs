@@ -68,8 +68,8 @@ impl Place {
     /// The line under an empty one, and the carets; no line break at the end.
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, gutter: usize) -> fmt::Result {
         let Snippet { text, indent, width } = &self.snippet;
-        write!(f, "\n{:gutter$} |", "")?;
-        write!(f, "\n{:>gutter$} | {text}", self.line)?;
+        let space = if text.is_empty() { "" } else { " " };
+        write!(f, "\n{:gutter$} |\n{:>gutter$} |{space}{text}", "", self.line)?;
         write!(f, "\n{:gutter$} | {:indent$}{:^<width$}", "", "", "")
     }
 }

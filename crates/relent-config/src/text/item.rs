@@ -21,11 +21,19 @@ pub(crate) struct Item<'t> {
     key: Range<usize>,
     span: Range<usize>,
     value: &'t DeValue<'t>,
+    /// It is in the list of that name.
+    listed: bool,
 }
 
 impl<'t> Item<'t> {
     pub(super) fn of(key: &'t Spanned<DeString<'t>>, value: &'t Spanned<DeValue<'t>>) -> Item<'t> {
-        Item { name: key.get_ref(), key: key.span(), span: value.span(), value: value.get_ref() }
+        Item {
+            name: key.get_ref(),
+            key: key.span(),
+            span: value.span(),
+            value: value.get_ref(),
+            listed: false,
+        }
     }
 
     pub(crate) fn name(&self) -> &'t str {
@@ -59,9 +67,9 @@ impl<'t> Item<'t> {
 
     /// Adds a fault of this value: what it is, and what is wrong with that.
     pub(crate) fn refuse(&self, wrong: impl std::fmt::Display, mend: impl Into<String>, report: &mut Report) {
-        report.add(
-            Fault::new(self.span(), format!("{} is {}: {wrong}", named(self.name), self.shown())).mend(mend),
-        );
+        let verb = if self.listed { "has" } else { "is" };
+        let message = format!("{} {verb} {}: {wrong}", named(self.name), self.shown());
+        report.add(Fault::new(self.span(), message).mend(mend));
     }
 
     /// Text; anything else is a fault.
@@ -76,6 +84,10 @@ impl<'t> Item<'t> {
 
     /// A whole number from 0 to `u32::MAX`.
     pub(crate) fn whole(&self, example: &str, report: &mut Report) -> Option<u32> {
+        if self.value.is_float() {
+            self.refuse("it is no whole number", format!("write {} = {example}", self.name), report);
+            return None;
+        }
         if !self.value.is_integer() {
             return self.mismatch("a whole number", example, report);
         }
@@ -176,6 +188,7 @@ impl<'t> Item<'t> {
             key: self.key.clone(),
             span: value.span(),
             value: value.get_ref(),
+            listed: true,
         };
         Some(list.iter().map(item).collect())
     }
@@ -190,8 +203,13 @@ impl<'t> Item<'t> {
 
     /// Adds the fault that this is something else than its field takes.
     pub(crate) fn mismatch<T>(&self, expected: &str, example: &str, report: &mut Report) -> Option<T> {
-        let message = format!("{} must be {expected}, not {}", named(self.name), self.kind());
-        report.add(Fault::new(self.span(), message).mend(format!("write {} = {example}", self.name)));
+        let (who, mend) = if self.listed {
+            (format!("an entry of {}", named(self.name)), format!("write {example}"))
+        } else {
+            (named(self.name).to_string(), format!("write {} = {example}", self.name))
+        };
+        let message = format!("{who} must be {expected}, not {}", self.kind());
+        report.add(Fault::new(self.span(), message).mend(mend));
         None
     }
 

@@ -1,6 +1,5 @@
 //! What is no TOML, in the words of the policy file.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue, Error};
@@ -12,53 +11,80 @@ use crate::source::Source;
 /// The most of these faults that are looked into; one costs a pass over the text.
 const MOST: usize = 50;
 
-/// A fault, and whether the document is whole in spite of it.
-pub(super) struct SyntaxFault {
-    pub(super) fault: Fault,
-    pub(super) recovered: bool,
+/// What a fault leaves of the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// All of it: the text counts as if it had its quotes.
+    Unquoted,
+    /// All of it: the first one counts.
+    Twice,
+    /// Nothing that is sure.
+    Lost,
 }
 
-/// The faults, at most one a line: what follows in a line mostly follows from the first.
-pub(super) fn faults(source: &Source<'_>, root: &DeTable<'_>, errors: Vec<Error>) -> Vec<SyntaxFault> {
-    let mut first_of_line: BTreeMap<usize, (Range<usize>, Error)> = BTreeMap::new();
-    for error in errors {
-        let span = error.span().unwrap_or(0..0);
+/// The faults by their place. What follows a lost one in its line follows from it, and is left out.
+pub(super) fn faults(source: &Source<'_>, root: &DeTable<'_>, errors: Vec<Error>) -> Vec<(Kind, Fault)> {
+    let mut errors: Vec<_> = errors.into_iter().map(|error| (error.span().unwrap_or(0..0), error)).collect();
+    errors.sort_by_key(|(span, _)| span.start);
+    errors.dedup_by(|(span, error), (earlier, first)| span == earlier && error.message() == first.message());
+    let mut faults = Vec::new();
+    let mut lost_line = 0;
+    for (span, error) in errors {
         let line = source.line(source.boundary(span.start));
-        let known = first_of_line.get(&line);
-        if known.is_none_or(|(known, _)| span.start < known.start) {
-            first_of_line.insert(line, (span, error));
+        if line == lost_line || faults.len() == MOST {
+            continue;
         }
+        let (kind, fault) = translate(source, root, span, error.message());
+        if kind == Kind::Lost {
+            lost_line = line;
+        }
+        faults.push((kind, fault));
     }
-    let all = first_of_line.into_values().take(MOST);
-    all.map(|(span, error)| translate(source, root, span, error.message())).collect()
+    faults
 }
 
-fn translate(source: &Source<'_>, root: &DeTable<'_>, span: Range<usize>, message: &str) -> SyntaxFault {
+fn translate(source: &Source<'_>, root: &DeTable<'_>, span: Range<usize>, message: &str) -> (Kind, Fault) {
     let text = source.slice(&span);
     let (what, expected) = message.split_once(", expected ").unwrap_or((message, ""));
-    let lost = |fault| SyntaxFault { fault, recovered: false };
-    match what {
-        "duplicate key" => SyntaxFault { fault: twice(source, root, span), recovered: true },
-        "string values must be quoted" if text.is_empty() => lost(
-            Fault::new(span, "there is no value here").mend("write one after the `=`, such as attempts = 3"),
+    let colon = source.slice(&(span.start..span.start + 1)) == ":";
+    let fault = |what: &str, mend: &str| Fault::new(span.clone(), what).mend(mend);
+    let (what, mend) = match what {
+        "duplicate key" => return (Kind::Twice, twice(source, root, span)),
+        "string values must be quoted" if text.is_empty() => {
+            ("there is no value here", "write one after the `=`, such as attempts = 3")
+        }
+        "string values must be quoted" if is_word(text) => {
+            return (Kind::Unquoted, fault("text needs quotes", &in_quotes(text)));
+        }
+        "string values must be quoted" => (
+            "this is no value",
+            "put text in quotes, a comma between entries of a list, and each field on its own line",
         ),
-        "string values must be quoted" | "invalid float" if is_word(text) => {
-            let word = text.trim_matches(['“', '”', '„', '‘', '’']);
-            let fault = Fault::new(span, "text needs quotes").mend(format!("write \"{word}\""));
-            SyntaxFault { fault, recovered: true }
+        // Words that start as true, false, nan or inf do.
+        "invalid boolean" if ["true", "false"].iter().any(|word| text.eq_ignore_ascii_case(word)) => {
+            ("this is no value", "write true or false, in lower case")
         }
-        "string values must be quoted" => {
-            lost(Fault::new(span, "this is no value").mend("text needs quotes: \"…\""))
+        "invalid boolean" | "invalid float" if is_word(text) => {
+            return (Kind::Lost, fault("text needs quotes", &in_quotes(text)));
         }
-        "invalid boolean" => lost(Fault::new(span, "this is no value").mend("write true or false")),
-        "key with no value" => {
-            lost(Fault::new(span, "a name without a value").mend("write name = value, one to a line"))
+        "invalid unquoted key" | "key with no value" if colon => {
+            ("a name is followed by `=`, not by `:`", "write name = value")
         }
-        _ => {
-            let fault = Fault::new(span, what);
-            lost(if expected.is_empty() { fault } else { fault.mend(format!("expected here: {expected}")) })
-        }
-    }
+        "key with no value" => ("a name without a value", "write name = value, one to a line"),
+        other => (other, ""),
+    };
+    let fault = match (mend, expected) {
+        ("", "") => Fault::new(span.clone(), what),
+        ("", "nothing") => fault(what, "leave it out"),
+        ("", expected) => fault(what, &format!("expected here: {expected}")),
+        (mend, _) => fault(what, mend),
+    };
+    (Kind::Lost, fault)
+}
+
+/// The mend of text without quotes, or with typographic ones.
+fn in_quotes(text: &str) -> String {
+    format!("write \"{}\"", text.trim_matches(['“', '”', '„', '‘', '’']))
 }
 
 /// Something that was meant as one piece of text.
@@ -78,54 +104,68 @@ fn twice(source: &Source<'_>, root: &DeTable<'_>, span: Range<usize>) -> Fault {
     fault.mend("keep one of them")
 }
 
-/// Where the key at `span` stood first. The parser keeps one place of a key only: the path to it is looked up there, and
-/// then walked in what the file is up to the line of the second.
+/// Where the key at `span` stood first. The parser keeps one place of a key only; the first one is looked up in what the
+/// file is before the second.
 fn first(source: &Source<'_>, root: &DeTable<'_>, span: &Range<usize>) -> Option<Range<usize>> {
-    let path = path_to(root, span, source.slice(span))?;
-    let upto = source.extent(source.line(span.start)).start;
-    let (before, _) = DeTable::parse_recoverable(source.slice(&(0..upto)));
+    let (before, _) = DeTable::parse_recoverable(source.slice(&(0..span.start)));
     let before = before.into_inner();
+    let path = tables(root)
+        .iter()
+        .find_map(|place| place.table.keys().find(|key| key.span() == *span).map(|_| place.path.clone()))
+        // Not a header, then: it stands in the last table before it.
+        .or_else(|| {
+            let tables = tables(&before);
+            let holding = tables.iter().filter(|place| place.may_hold_more(source));
+            holding.max_by_key(|place| place.span.start).map(|place| place.path.clone())
+        })?;
     let mut table = &before;
-    let (last, parents) = path.split_last()?;
-    for name in parents {
-        table = match table.get(name.as_str())?.get_ref() {
+    for name in path {
+        table = match table.get(name)?.get_ref() {
             DeValue::Table(inner) => inner,
             DeValue::Array(list) => list.last()?.get_ref().as_table()?,
             _ => return None,
         };
     }
-    table.get_key_value(last.as_str()).map(|(key, _)| key.span())
+    table.get_key_value(source.slice(span)).map(|(key, _)| key.span())
 }
 
-/// The names on the way to the key at `span`: to a header's own key, else to `text` in the last table before it.
-fn path_to(root: &DeTable<'_>, span: &Range<usize>, text: &str) -> Option<Vec<String>> {
-    let mut tables = Vec::new();
-    let mut found = None;
-    let mut left = vec![(root, 0..0, Vec::<String>::new())];
-    while let Some((table, place, path)) = left.pop() {
+/// A table of the document: its place, and the names that lead to it.
+struct Place<'t> {
+    table: &'t DeTable<'t>,
+    span: Range<usize>,
+    path: Vec<&'t str>,
+}
+
+impl Place<'_> {
+    /// Whether a key after the end of this document may stand in it: in the document itself, under a header, between
+    /// braces that are still open.
+    fn may_hold_more(&self, source: &Source<'_>) -> bool {
+        let text = source.slice(&self.span);
+        match text.as_bytes().first() {
+            None | Some(b'[') => true,
+            Some(b'{') => !text.ends_with('}'),
+            Some(_) => false,
+        }
+    }
+}
+
+/// All tables of the document.
+fn tables<'t>(root: &'t DeTable<'t>) -> Vec<Place<'t>> {
+    let mut all = vec![Place { table: root, span: 0..0, path: Vec::new() }];
+    let mut next = 0;
+    while next < all.len() {
+        let (table, path) = (all[next].table, all[next].path.clone());
+        next += 1;
         for (key, value) in table {
-            let inner = || path.iter().cloned().chain([key.get_ref().to_string()]).collect::<Vec<_>>();
-            if key.span() == *span {
-                found = Some(inner());
-            }
-            match value.get_ref() {
-                DeValue::Table(table) => left.push((table, value.span(), inner())),
-                DeValue::Array(list) => {
-                    if let Some((table, item)) =
-                        list.last().and_then(|item| Some((item.get_ref().as_table()?, item)))
-                    {
-                        left.push((table, item.span(), inner()));
-                    }
-                }
-                _ => {}
+            let inner = match value.get_ref() {
+                DeValue::Array(list) => list.last().unwrap_or(value),
+                _ => value,
+            };
+            if let DeValue::Table(table) = inner.get_ref() {
+                let path = path.iter().copied().chain([key.get_ref().as_ref()]).collect();
+                all.push(Place { table, span: inner.span(), path });
             }
         }
-        tables.push((place, path));
     }
-    found.or_else(|| {
-        let before = tables.into_iter().filter(|(place, _)| place.start <= span.start);
-        let (_, mut path) = before.max_by_key(|(place, _)| place.start)?;
-        path.push(text.to_owned());
-        Some(path)
-    })
+    all
 }

@@ -98,6 +98,9 @@ impl<'t> Table<'t> {
         if let Some((table, _)) = inner.iter().find(|(_, fields)| fields.contains(&name)) {
             return format!("it belongs into {table} = {{ {name} = … }}");
         }
+        if let [only] = known {
+            return format!("its only field is `{only}`");
+        }
         let all: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
         format!("its fields are {}", all.join(", "))
     }

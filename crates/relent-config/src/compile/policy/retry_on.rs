@@ -42,7 +42,8 @@ fn add(set: RetryOn, entry: &Item<'_>, report: &mut Report) -> Option<RetryOn> {
         return known.map(|(_, add)| add(set));
     }
     let Some(code) = entry.as_whole() else {
-        return entry.mismatch("a list of \"connect\", \"reset\", \"timeout\" and statuses", EXAMPLE, report);
+        const EITHER: &str = "\"connect\", \"reset\", \"timeout\", or a status such as 503";
+        return entry.mismatch("a condition or a status", EITHER, report);
     };
     let Some(code) = u16::try_from(code).ok().filter(|code| (100..600).contains(code)) else {
         entry.refuse("a status is from 100 to 599", "take 408, 409, 421, 425, 429 or a 5xx", report);

@@ -1,0 +1,10 @@
+//! What the policy file's reader takes, what it refuses, and how it says so.
+
+mod cases;
+mod defaults;
+mod facts;
+mod faults;
+mod files;
+mod policies;
+mod properties;
+mod text;

@@ -1,0 +1,145 @@
+//! Every field of a policy, as it comes out.
+
+use std::time::Duration;
+
+use relent_config::parse;
+use relent_core::{
+    Cause, Deposit, Jitter, Nested, Policy, Ratio, RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn,
+};
+
+/// The policy with these fields.
+fn policy(fields: &str) -> Policy {
+    let text = format!("version = 1\n[policy.a]\n{fields}\n");
+    match parse("relent.toml", &text) {
+        Ok(config) => config.policy("a").expect("it is there").clone(),
+        Err(errors) => panic!("{errors}"),
+    }
+}
+
+const fn millis(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+#[test]
+fn an_empty_table_is_the_default_policy() {
+    assert_eq!(policy(""), Policy::default());
+    assert_eq!(policy("backoff = {}\nbudget = {}\nbreaker = \"none\""), Policy::default());
+}
+
+#[test]
+fn every_field_arrives() {
+    let read = policy(
+        r#"
+attempts = 0x5
+backoff = { base = "50ms", cap = "1s", multiplier = 1.5, jitter = "equal", floor = "10ms" }
+attempt_timeout = "500ms"
+deadline = "1m30s"
+min_attempt_time = "2ms"
+throttled_base = "2s"
+max_hint = "1m"
+budget = { ratio = 0.25, window = "5s", deposit = "request", reserve = 7, reserve_per_second = 1 }
+breaker = { retries_only = { failure_rate = 0.4, window = "20s", minimum_calls = 30 } }
+max_waiting = 1_000
+repeat = "key-honoured"
+retry_on = ["connect", 503]
+nested = "pass-through"
+replay_limit = "1MB"
+replay_total = "1.5GiB"
+"#,
+    );
+    let budget = RatioConfig {
+        ratio: Ratio::percent(25),
+        window: millis(5000),
+        deposit: Deposit::Request,
+        reserve: Some(7),
+        reserve_per_second: Ratio::ONE,
+    };
+    let breaker =
+        RetriesOnlyConfig { failure_rate: Ratio::percent(40), window: millis(20_000), minimum_calls: 30 };
+    let built = Policy::exponential(millis(50), millis(1000))
+        .attempts(5)
+        .multiplier(Ratio::of(3, 2))
+        .jitter(Jitter::Equal)
+        .floor(millis(10))
+        .attempt_timeout(millis(500))
+        .deadline(millis(90_000))
+        .min_attempt_time(millis(2))
+        .throttled_base(millis(2000))
+        .max_hint(millis(60_000))
+        .budget(budget)
+        .breaker(breaker)
+        .max_waiting(1000)
+        .repeat(RepeatRule::KeyHonoured)
+        .retry_on(RetryOn::nothing().connect().status(503).expect("503 may be retried"))
+        .nested(Nested::PassThrough)
+        .replay_limit(1_000_000)
+        .replay_total(3 << 29)
+        .build();
+    assert_eq!(Ok(read), built);
+}
+
+#[test]
+fn none_is_said_aloud() {
+    let policy = policy("attempt_timeout = \"none\"\ndeadline = \"none\"\nbudget = \"none\"");
+    assert_eq!((policy.attempt_timeout(), policy.deadline(), policy.budget()), (None, None, None));
+}
+
+#[test]
+fn every_word_means_what_it_says() {
+    let jitters = [
+        ("\"none\"", Jitter::None),
+        ("\"full\"", Jitter::Full),
+        ("\"equal\"", Jitter::Equal),
+        ("\"decorrelated\"", Jitter::Decorrelated),
+        ("\"decorrelated-bounded\"", Jitter::DecorrelatedBounded),
+        ("{ proportional = 0.2 }", Jitter::Proportional(Ratio::percent(20))),
+        ("{ additive = 1 }", Jitter::Additive(Ratio::ONE)),
+    ];
+    for (word, jitter) in jitters {
+        assert_eq!(policy(&format!("backoff.jitter = {word}")).backoff().jitter(), jitter);
+    }
+    let rules = [
+        ("never", RepeatRule::Never),
+        ("idempotent-methods", RepeatRule::IdempotentMethods),
+        ("key-honoured", RepeatRule::KeyHonoured),
+    ];
+    for (word, rule) in rules {
+        assert_eq!(policy(&format!("repeat = \"{word}\"")).repeat(), rule);
+    }
+    let always = policy("repeat = \"always\"\nrepeat_reason = \"the ledger drops doubles\"");
+    assert_eq!(always.repeat(), RepeatRule::Always);
+    for (word, nested) in
+        [("credit", Nested::Credit), ("pass-through", Nested::PassThrough), ("allow", Nested::Allow)]
+    {
+        assert_eq!(policy(&format!("nested = \"{word}\"")).nested(), nested);
+    }
+}
+
+#[test]
+fn shares_are_taken_from_the_text() {
+    for (text, parts) in
+        [("0.1", 100_000), ("0.000001", 1), ("1", 1_000_000), ("+0.5", 500_000), ("0.100_000_0", 100_000)]
+    {
+        let ratio = policy(&format!("budget.ratio = {text}")).budget().map(|budget| budget.ratio);
+        assert_eq!(ratio, Some(Ratio::from_parts_per_million(parts)), "{text}");
+    }
+}
+
+#[test]
+fn retry_on_is_the_whole_list() {
+    let only = *policy("retry_on = [\"timeout\", 425]").retry_on();
+    assert!(only.contains(Cause::Timeout) && only.contains(Cause::Status(425)));
+    assert!(!only.contains(Cause::Connect) && !only.contains(Cause::Status(503)));
+}
+
+#[test]
+fn an_unknown_policy_names_the_nearest() {
+    let config = parse("f", "version = 1\n[policy.users]\n[policy.orders]\n").expect("valid");
+    let said = |name: &str| config.policy(name).expect_err("unknown").to_string();
+    assert_eq!(said("user"), "there is no policy `user`: did you mean `users`?");
+    assert_eq!(said("payments"), "there is no policy `payments`: there are `orders`, `users`");
+    let none = parse("f", "version = 1\n").expect("valid");
+    let unknown = none.policy("a\u{1b}").expect_err("unknown");
+    assert_eq!(unknown.to_string(), "there is no policy `a\\u{1b}`: the file defines none");
+    assert_eq!(unknown.name(), "a\u{1b}");
+}
