@@ -48,8 +48,10 @@ pub(crate) struct Report {
 impl Report {
     /// For people: the table, one call's timeline, and the moral.
     pub(crate) fn text(&self) -> String {
-        let timeline =
-            self.timeline.as_ref().map_or_else(String::new, |text| format!("One call of the relent lane: {text}\n"));
+        let timeline = self
+            .timeline
+            .as_ref()
+            .map_or_else(String::new, |text| format!("One call of the relent lane: {text}\n"));
         format!(
             "\n{}\n{}\n{timeline}{}",
             table::table(&self.lanes),

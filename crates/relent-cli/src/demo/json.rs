@@ -92,7 +92,8 @@ mod tests {
         let text = json(&Scenario::shown(7), &reports());
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!((&value["seed"], &value["calls_per_second"]), (&7.into(), &100.0.into()));
-        let names: Vec<&str> = value["lanes"].as_array().unwrap().iter().map(|l| l["name"].as_str().unwrap()).collect();
+        let names: Vec<&str> =
+            value["lanes"].as_array().unwrap().iter().map(|l| l["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["none", "naive", "textbook", "relent"]);
         let relent = serde_json::json!({
             "name": "relent", "calls": 4012, "success": 0.5384, "success_calm": 1.0, "load_factor": 1.04,

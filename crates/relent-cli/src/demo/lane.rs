@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::relent::{PolicyError, StopReason};
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body::Body;
-use ::relent::{PolicyError, StopReason};
 use http_body_util::{BodyExt, Full};
 
 use super::arrivals::Call;

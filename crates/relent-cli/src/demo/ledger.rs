@@ -79,7 +79,8 @@ impl Ledger {
     /// An attempt begins. Dropped unfinished, it is written down as cut off.
     pub(crate) fn attempt(self: &Arc<Self>, call: u32) -> OpenAttempt {
         let began = self.clock.now();
-        let number = self.attempts.get(call as usize).map_or(1, |before| 1 + before.fetch_add(1, Ordering::Relaxed));
+        let number =
+            self.attempts.get(call as usize).map_or(1, |before| 1 + before.fetch_add(1, Ordering::Relaxed));
         let mut pages = self.pages();
         if let Some(second) = pages.seconds.get_mut(began.as_secs() as usize) {
             second.offered += 1;

@@ -135,7 +135,9 @@ mod tests {
     #[test]
     fn the_opening_names_the_sizes_of_the_run() {
         let text = opening(&Scenario::shown(7));
-        assert!(text.starts_with("relent demo: what retries do to a struggling service (40 s, on 127.0.0.1, seed 7)\n"));
+        assert!(text.starts_with(
+            "relent demo: what retries do to a struggling service (40 s, on 127.0.0.1, seed 7)\n"
+        ));
         let flat = text.replace('\n', " ");
         for part in [
             "the same 100 calls a second, 10 % of them payments",
@@ -173,7 +175,10 @@ mod tests {
         reports[1].recovery = Some(Duration::from_secs(9));
         reports[3].executed_twice = 2;
         let flat = closing(&Scenario::shown(1), &reports).replace('\n', " ");
-        assert!(flat.contains("naive was back 9.0 s after it, textbook was not back when the run ended"), "{flat}");
+        assert!(
+            flat.contains("naive was back 9.0 s after it, textbook was not back when the run ended"),
+            "{flat}"
+        );
         assert!(flat.contains("relent 2, which is a defect"), "{flat}");
     }
 }

@@ -86,8 +86,12 @@ pub(super) mod testing {
             wasted: 0.81,
             ..none.clone()
         };
-        let textbook =
-            LaneReport { lane: Lane::Textbook, load_factor_outage: 2.81, executed_twice: 201, ..naive.clone() };
+        let textbook = LaneReport {
+            lane: Lane::Textbook,
+            load_factor_outage: 2.81,
+            executed_twice: 201,
+            ..naive.clone()
+        };
         let relent = LaneReport {
             lane: Lane::Relent,
             success: 0.5384,

@@ -12,7 +12,8 @@ pub(crate) fn timeline(pages: &Pages) -> Option<String> {
     let mut attempts: Vec<&AttemptRecord> = pages.attempts.iter().filter(|a| a.call == call.id).collect();
     attempts.sort_by_key(|attempt| attempt.number);
     let (verb, kind) = if call.payment { ("POST", "payments") } else { ("GET", "orders") };
-    let mut text = format!("{verb} /{kind}/{}, at second {:.2} of the run:\n", call.id, call.began.as_secs_f64());
+    let mut text =
+        format!("{verb} /{kind}/{}, at second {:.2} of the run:\n", call.id, call.began.as_secs_f64());
     let mut idle_since = None;
     for attempt in attempts {
         if let Some(since) = idle_since {

@@ -56,7 +56,8 @@ where
         let answer = self.client.request(request);
         Box::pin(async move {
             let result = answer.await;
-            let saw = result.as_ref().map_or(Saw::NoAnswer, |response| Saw::Status(response.status().as_u16()));
+            let saw =
+                result.as_ref().map_or(Saw::NoAnswer, |response| Saw::Status(response.status().as_u16()));
             if let Some(attempt) = attempt {
                 attempt.end(saw);
             }

@@ -116,7 +116,10 @@ mod tests {
             used += 1;
             ready(script[used - 1])
         };
-        let sleep = |wait: Duration| ready(waits.borrow_mut().push(wait.as_millis()));
+        let sleep = |wait: Duration| {
+            waits.borrow_mut().push(wait.as_millis());
+            ready(())
+        };
         let tried = at_once(textbook(once, textbook_ceiling, sleep));
         (tried, used, waits.into_inner())
     }

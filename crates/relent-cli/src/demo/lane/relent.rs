@@ -50,5 +50,9 @@ impl Relent {
 /// A response came in the end: the call's, or the last failed one with the reason beside it.
 fn ended(status: StatusCode, stopped: Option<Stopped>) -> Ending {
     let stop = stopped.map_or(StopReason::Succeeded, |stopped| stopped.reason);
-    Ending { ok: status.is_success(), stop: Some(stop), ambiguous: stopped.is_some_and(|stopped| stopped.ambiguous) }
+    Ending {
+        ok: status.is_success(),
+        stop: Some(stop),
+        ambiguous: stopped.is_some_and(|stopped| stopped.ambiguous),
+    }
 }

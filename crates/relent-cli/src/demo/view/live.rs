@@ -1,4 +1,4 @@
-//! The picture that redraws itself: one row a lane, one column a second.
+//! The picture that redraws itself: two rows a lane (the load it makes, the calls that succeed), one column a second.
 //!
 //! Plain ANSI. Lines are cut at the terminal's edge by the terminal itself (wrapping is off meanwhile), so that the
 //! cursor's way back up is known at any width. Cursor and wrapping are restored however the run ends.
@@ -16,10 +16,12 @@ const RED: &str = "\x1b[31m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-/// From nothing to the full rate of calls.
+/// From nothing to all.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Where the columns of seconds begin.
 const LEFT: usize = 36;
+/// The load that fills a column, in calls: three attempts each.
+const FULL_LOAD: f64 = 3.0;
 
 /// Redraws in place.
 #[derive(Debug)]
@@ -64,13 +66,19 @@ fn frame(progress: &Progress<'_>, colour: Colour) -> Vec<String> {
     let mut lines = vec![
         paint(&state, BOLD, colour),
         String::new(),
-        format!("{:11}{:>7}{:>9}{:>6}   calls that succeeded, by second", "", "offered", "retries", "good"),
+        format!(
+            "{:11}{:>7}{:>9}{:>6}   by second: load offered, successes",
+            "", "offered", "retries", "good"
+        ),
     ];
-    lines.extend(lanes.iter().map(|(lane, seconds)| {
-        let Second { offered, retries, good } = elapsed.checked_sub(1).map_or(Second::default(), |last| seconds[last]);
-        let columns = columns(scenario, &seconds[..*elapsed], colour);
-        format!("{:11}{offered:>7}{retries:>9}{good:>6}   {columns}", lane.title())
-    }));
+    for (lane, seconds) in lanes {
+        let over = &seconds[..*elapsed];
+        let Second { offered, retries, good } = over.last().copied().unwrap_or_default();
+        let load = columns(scenario, over, colour, |second| f64::from(second.offered) / FULL_LOAD);
+        lines.push(format!("{:11}{offered:>7}{retries:>9}{good:>6}   {load}", lane.title()));
+        let success = columns(scenario, over, colour, |second| f64::from(second.good));
+        lines.push(format!("{:LEFT$}{success}", ""));
+    }
     lines.push(axis(scenario, *elapsed));
     lines
 }
@@ -86,9 +94,9 @@ fn phase(scenario: &Scenario, elapsed: usize) -> &'static str {
     }
 }
 
-/// One column a second; red while the outage lasts.
-fn columns(scenario: &Scenario, seconds: &[Second], colour: Colour) -> String {
-    let column = |second: &Second| LEVELS[level(f64::from(second.good) / scenario.rate)];
+/// One column a second, filled where `of` it comes to the rate of calls; red while the outage lasts.
+fn columns(scenario: &Scenario, seconds: &[Second], colour: Colour, of: impl Fn(&Second) -> f64) -> String {
+    let column = |second: &Second| LEVELS[level(of(second) / scenario.rate)];
     let (from, to) = outage(scenario);
     let (from, to) = (from.min(seconds.len()), to.min(seconds.len()));
     let part = |range: &[Second]| range.iter().map(column).collect::<String>();
@@ -141,25 +149,33 @@ mod tests {
             [
                 "second 23 of 40: the outage is over, the servers are well",
                 "",
-                "           offered  retries  good   calls that succeeded, by second",
-                "no retries     100        0   100   ██████████▁▁▁▁▁▁▁▁▁▁███",
-                "naive          101        1     0   ██████████▁▁▁▁▁▁▁▁▁▁▁▁▁",
-                "textbook       102        2    98   ██████████▁▁▁▁▁▁▁▁▁▁███",
-                "relent         103        3    97   ██████████▁▁▁▁▁▁▁▁▁▁███",
+                "           offered  retries  good   by second: load offered, successes",
+                "no retries     100        0   100   ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃",
+                "                                    ██████████▁▁▁▁▁▁▁▁▁▁███",
+                "naive          101        1     0   ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃",
+                "                                    ██████████▁▁▁▁▁▁▁▁▁▁▁▁▁",
+                "textbook       102        2    98   ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃",
+                "                                    ██████████▁▁▁▁▁▁▁▁▁▁███",
+                "relent         103        3    97   ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃",
+                "                                    ██████████▁▁▁▁▁▁▁▁▁▁███",
                 "                                              └────────┘ outage ends here",
             ]
         );
-        assert!(frame.iter().all(|line| line.chars().count() <= 80));
+        assert!(frame.iter().all(|line| line.chars().count() <= 90));
     }
 
     #[test]
     fn frames_before_and_in_the_outage() {
         let shown = Scenario::shown(1);
         let calm = frame(&progress(&shown, 4), Colour::No);
-        assert_eq!((calm[0].as_str(), calm[7].as_str()), ("second 4 of 40: calm, but for ordinary failures", ""));
+        assert_eq!(
+            (calm[0].as_str(), calm[11].as_str()),
+            ("second 4 of 40: calm, but for ordinary failures", "")
+        );
         let outage = frame(&progress(&shown, 12), Colour::Yes);
-        assert!(outage[3].ends_with("██████████\x1b[31m▁▁\x1b[0m"), "{}", outage[3]);
-        assert_eq!(outage[7].trim_start(), "└ outage begins here");
+        assert!(outage[3].ends_with("▃▃\x1b[31m▃▃\x1b[0m"), "{}", outage[3]);
+        assert!(outage[4].ends_with("██\x1b[31m▁▁\x1b[0m"), "{}", outage[4]);
+        assert_eq!(outage[11].trim_start(), "└ outage begins here");
     }
 
     #[test]
@@ -171,8 +187,8 @@ mod tests {
         live.second(&progress(&shown, 2)).unwrap();
         drop(live);
         let text = String::from_utf8(out).unwrap();
-        assert_eq!(text.matches('\n').count(), 16);
-        assert_eq!(text.matches("\x1b[8A").count(), 1);
+        assert_eq!(text.matches('\n').count(), 24);
+        assert_eq!(text.matches("\x1b[12A").count(), 1);
         assert!(text.starts_with(HIDE) && text.ends_with(RESTORE));
     }
 

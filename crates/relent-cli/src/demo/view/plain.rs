@@ -50,7 +50,8 @@ fn head(progress: &Progress<'_>) -> String {
 /// The means of the last seconds.
 fn row(progress: &Progress<'_>) -> String {
     let from = progress.elapsed.saturating_sub(1) / STRIDE * STRIDE;
-    let cells: String = progress.lanes.iter().map(|(_, seconds)| cell(&seconds[from..progress.elapsed])).collect();
+    let cells: String =
+        progress.lanes.iter().map(|(_, seconds)| cell(&seconds[from..progress.elapsed])).collect();
     format!("{:>6}{cells}", progress.elapsed)
 }
 
@@ -99,9 +100,15 @@ mod tests {
             ]
         );
         assert_eq!(lines[9], "        --- outage begins here: a tenth of the capacity, answers lost ---");
-        assert_eq!(lines[14], "    20     100     0    0     101     1    0     102     2    0     103     3    0");
+        assert_eq!(
+            lines[14],
+            "    20     100     0    0     101     1    0     102     2    0     103     3    0"
+        );
         assert_eq!(lines[15], "        --- outage ends here: full capacity again ---");
-        assert_eq!(lines[16], "    22     100     0  100     101     1    0     102     2   98     103     3   97");
+        assert_eq!(
+            lines[16],
+            "    22     100     0  100     101     1    0     102     2   98     103     3   97"
+        );
         assert!(lines.iter().all(|line| line.len() <= 86));
     }
 }
