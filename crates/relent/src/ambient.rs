@@ -60,7 +60,13 @@ impl Surroundings {
     /// Runs `work` inside these surroundings, and keeps what it left of them.
     #[inline]
     pub(crate) fn enter<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        let outer = CURRENT.replace(*self);
+        self.enter_from(Surroundings::current(), work)
+    }
+
+    /// The same where it is known what is outside.
+    #[inline]
+    pub(crate) fn enter_from<R>(&mut self, outer: Surroundings, work: impl FnOnce() -> R) -> R {
+        CURRENT.set(*self);
         let _restore = Restore { inner: self, outer };
         work()
     }

@@ -1,6 +1,7 @@
 //! One call in the hands of a driver: the session, its context, its surroundings. All drivers do exactly this; what
 //! differs is how they run an attempt and how they wait.
 
+use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use relent_core::{
@@ -9,7 +10,7 @@ use relent_core::{
 
 use crate::ambient::Surroundings;
 use crate::event::Event;
-use crate::retry::{Retry, Shared};
+use crate::retry::{Plain, Retry, Shared};
 use crate::timer::Clock;
 
 /// A handle, borrowed or owned, as a driver holds it.
@@ -49,12 +50,13 @@ pub(crate) struct Call<H: Handle> {
     handle: H,
     repeat: Repeat,
     /// `None` until the first attempt has failed, or has to be waited for.
-    live: Option<Live>,
+    /// `ManuallyDrop`, so that the end of a call that needs none of it is one comparison; [`Call::end_early`] drops it.
+    live: Option<ManuallyDrop<Live>>,
 }
 
 /// A call that takes its time.
 #[derive(Debug)]
-pub(crate) struct Live {
+struct Live {
     session: Session,
     /// The attempt in flight: its id, its end, and what it was told.
     launch: Option<Launch>,
@@ -66,18 +68,19 @@ pub(crate) struct Live {
 
 /// A call's first attempt, while it may still end at once.
 #[derive(Debug)]
-pub(crate) struct First<'a> {
-    opening: &'a Opening,
+pub(crate) struct First {
+    /// `None`: it opened as all plain calls of the handle do.
+    own: Option<Own>,
     /// What it grants to the calls inside it.
     pub(crate) inside: Surroundings,
-    timed: bool,
+    /// What was granted outside, when it began.
+    pub(crate) outside: Surroundings,
 }
 
-impl First<'_> {
-    #[inline]
-    pub(crate) fn launch(&self) -> Launch {
-        self.opening.launch()
-    }
+#[derive(Debug)]
+struct Own {
+    opening: Opening,
+    timed: bool,
 }
 
 impl<H: Handle> Call<H> {
@@ -86,66 +89,85 @@ impl<H: Handle> Call<H> {
         Call { handle, repeat, live: None }
     }
 
-    /// Opens the call on the light path: most calls succeed at once and never need a session. `own` is where the opening
-    /// is kept if it is not the one that all plain calls of the handle share.
+    /// What is outside, if the call opens as all plain calls of the handle do.
     #[inline]
-    pub(crate) fn open<'a>(&'a self, own: &'a mut Option<Opening>) -> Result<First<'a>, Stop> {
-        let shared = self.shared();
-        let around = Surroundings::current();
-        if let Some(opening) = &shared.plain
-            && around.is_nothing()
-            && self.repeat == Repeat::Yes
-        {
-            shared.starts();
-            let inside = Surroundings::new(opening.left(), Instant::NEVER);
-            return Ok(First { opening, inside, timed: false });
-        }
-        self.open_fully(own, around)
+    pub(crate) fn opens_plain(&self) -> Option<(&Plain, Surroundings)> {
+        let plain = self.shared().plain.as_ref()?;
+        let outside = Surroundings::current();
+        (outside.is_nothing() && self.repeat == Repeat::Yes).then_some((plain, outside))
     }
 
-    #[inline(never)]
-    fn open_fully<'a>(
-        &'a self,
-        own: &'a mut Option<Opening>,
-        around: Surroundings,
-    ) -> Result<First<'a>, Stop> {
+    /// A plain call has begun.
+    pub(crate) fn plain_first(inside: Surroundings, outside: Surroundings) -> First {
+        First { own: None, inside, outside }
+    }
+
+    /// Opens the call without a session yet: most calls succeed at once and never need one.
+    #[inline]
+    pub(crate) fn open(&self) -> Result<First, Stop> {
+        match self.opens_plain() {
+            Some((plain, outside)) => {
+                self.shared().starts();
+                Ok(Self::plain_first(plain.inside, outside))
+            }
+            None => self.open_fully(Surroundings::current()),
+        }
+    }
+
+    #[inline]
+    fn open_fully(&self, outside: Surroundings) -> Result<First, Stop> {
         let shared = self.shared();
-        let timed = shared.timed || !around.deadline.is_never();
+        let timed = shared.timed || !outside.deadline.is_never();
         let now = if timed { shared.timer.now() } else { Instant::ZERO };
-        match Opening::begin(&shared.context(), self.repeat, around.deadline, now) {
+        match Opening::begin(&shared.context(), self.repeat, outside.deadline, now) {
             Ok(opening) => {
-                let opening = &*own.insert(opening);
                 let inside = Surroundings::new(opening.left(), opening.launch().ends_below());
-                Ok(First { opening, inside, timed })
+                Ok(First { own: Some(Own { opening, timed }), inside, outside: Surroundings::current() })
             }
             Err(reason) => Err(self.refused(reason)),
         }
     }
 
+    /// The attempt that a call opened with.
+    #[inline]
+    pub(crate) fn launch(&self, first: &First) -> Launch {
+        self.opening(first).launch()
+    }
+
     /// The first attempt ended at once, and well.
     #[inline]
-    pub(crate) fn succeeded_at_once(&self, first: &First<'_>) {
-        first.opening.succeeded(&self.shared().context());
+    pub(crate) fn succeeded_at_once(&self, first: &First) {
+        match &first.own {
+            None => self.shared().plain_success(),
+            Some(own) => own.opening.succeeded(&self.shared().context()),
+        }
     }
 
     /// The first attempt goes on, or has failed.
-    pub(crate) fn under_way(&self, first: &First<'_>) -> Live {
-        let session = first.opening.into_session(&self.shared().policy, self.repeat);
-        let began = first.timed.then(|| session.began());
-        Live { session, launch: Some(first.launch()), inside: first.inside, began }
+    pub(crate) fn keep(&mut self, first: &First) {
+        let opening = self.opening(first);
+        let session = opening.into_session(&self.shared().policy, self.repeat);
+        let timed = first.own.as_ref().is_some_and(|own| own.timed);
+        let began = timed.then(|| session.began());
+        let live = Live { session, launch: Some(opening.launch()), inside: first.inside, began };
+        self.live = Some(ManuallyDrop::new(live));
     }
 
-    /// Goes on with what [`under_way`](Call::under_way) made.
-    pub(crate) fn keep(&mut self, live: Live) {
-        self.live = Some(live);
+    #[inline]
+    fn opening<'a>(&'a self, first: &'a First) -> &'a Opening {
+        match (&first.own, &self.shared().plain) {
+            (Some(own), _) => &own.opening,
+            (None, Some(plain)) => &plain.opening,
+            (None, None) => unreachable!("only a handle with a plain opening opens a call without its own"),
+        }
     }
 
     /// Opens the call for drivers that wait anyway.
     pub(crate) fn begin(&mut self) -> Step {
-        let mut own = None;
-        match self.open(&mut own).map(|first| (first.launch(), self.under_way(&first))) {
-            Ok((launch, live)) => {
-                self.keep(live);
+        match self.open() {
+            Ok(first) => {
+                let launch = self.launch(&first);
+                self.keep(&first);
                 Step::Launch(launch)
             }
             Err(stop) => Step::Stop(stop),
@@ -186,7 +208,8 @@ impl<H: Handle> Call<H> {
         let Some(launch) = live.launch else { return };
         let shared = &*handle.retry().shared;
         // A clock that was not needed so far is not read for this.
-        live.session.succeeded(&shared.context(), launch.id, live.used(), None);
+        let used = live.used();
+        live.session.succeeded(&shared.context(), launch.id, used, None);
         if live.session.launched() > 1 {
             shared.tell(&Event::Recovered { attempts: live.session.launched() });
         }
@@ -267,7 +290,7 @@ impl<H: Handle> Call<H> {
         if !self.live().session.is_over() {
             self.abandon();
         }
-        self.live = None;
+        drop(self.live.take().map(ManuallyDrop::into_inner));
     }
 
     #[cold]

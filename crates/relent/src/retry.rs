@@ -8,7 +8,7 @@ use relent_core::{
     RatioState, Repeat, RetriesOnly, RetriesOnlyState, Rng, WaitingRoom,
 };
 
-use crate::ambient::AmbientCredit;
+use crate::ambient::{AmbientCredit, Surroundings};
 use crate::classify::Standard;
 use crate::event::{Event, Listener};
 use crate::random::PerThread;
@@ -36,6 +36,12 @@ pub struct Retry<C = Standard, T = SystemTimer> {
     pub(crate) shared: Arc<Shared<T>>,
 }
 
+/// How a handle's plain calls open, and what their first attempts grant to the calls inside them.
+pub(crate) struct Plain {
+    pub(crate) opening: Opening,
+    pub(crate) inside: Surroundings,
+}
+
 /// What all clones of a handle share.
 pub(crate) struct Shared<T> {
     pub(crate) policy: Policy,
@@ -43,7 +49,7 @@ pub(crate) struct Shared<T> {
     /// Whether a call must read the clock before its first attempt.
     pub(crate) timed: bool,
     /// How every call opens that has no time bound, no breaker and no layer above: always the same, so computed once.
-    pub(crate) plain: Option<Opening>,
+    pub(crate) plain: Option<Plain>,
     budget: Option<Arc<dyn Budget>>,
     /// Whether the budget wants to hear of calls that start.
     hears_starts: bool,
@@ -203,6 +209,14 @@ impl<T: Clock> Shared<T> {
         }
     }
 
+    /// A plain call has succeeded at its first attempt: it took nothing, and no breaker is there to hear of it.
+    #[inline]
+    pub(crate) fn plain_success(&self) {
+        if let Some(budget) = &self.budget {
+            budget.on_success(1, None);
+        }
+    }
+
     pub(crate) fn tell(&self, event: &Event) {
         if let Some(Listener(listener)) = &self.listener {
             listener(event);
@@ -225,7 +239,7 @@ impl<C, T> fmt::Debug for Retry<C, T> {
     }
 }
 
-fn plain_opening(policy: &Policy) -> Option<Opening> {
+fn plain_opening(policy: &Policy) -> Option<Plain> {
     if policy.is_timed() {
         return None;
     }
@@ -239,7 +253,8 @@ fn plain_opening(policy: &Policy) -> Option<Opening> {
         credit: &NoCredit,
         random: &PerThread,
     };
-    Opening::begin(&context, Repeat::Yes, Instant::NEVER, Instant::ZERO).ok()
+    let opening = Opening::begin(&context, Repeat::Yes, Instant::NEVER, Instant::ZERO).ok()?;
+    Some(Plain { opening, inside: Surroundings::new(opening.left(), Instant::NEVER) })
 }
 
 /// Where the jitter's bits come from.

@@ -7,8 +7,9 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 use relent_core::{Failure, Repeat, Step, Stop};
 
+use crate::ambient::Surroundings;
 use crate::attempt::Attempt;
-use crate::call::{Call, Handle, Live};
+use crate::call::{Call, First, Handle};
 use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
 use crate::retry::Retry;
@@ -133,7 +134,13 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.phase == Phase::New { self.poll_first(cx) } else { self.poll_on(cx) }
+        if self.phase != Phase::New {
+            return self.poll_on(cx);
+        }
+        match self.call.opens_plain().map(|(plain, outside)| (plain.inside, outside)) {
+            Some((inside, outside)) => self.poll_plain(inside, outside, cx),
+            None => self.poll_first(cx),
+        }
     }
 }
 
@@ -145,42 +152,78 @@ where
     F: Operation<Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
-    /// The light path: a first attempt that succeeds at once leaves no trace.
+    /// The light path: a plain call whose first attempt succeeds at once leaves no trace.
     #[inline]
+    fn poll_plain(
+        mut self: Pin<&mut Self>,
+        mut inside: Surroundings,
+        outside: Surroundings,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<V, RetryError<E>>> {
+        self.call.shared().starts();
+        match self.as_mut().start(&mut inside, outside, Attempt::first(), cx) {
+            Poll::Ready(Ok(value)) => {
+                self.call.shared().plain_success();
+                self.succeed();
+                Poll::Ready(Ok(value))
+            }
+            Poll::Ready(Err(error)) => self.first_failed(&Call::<H>::plain_first(inside, outside), error, cx),
+            Poll::Pending => self.first_pends(&Call::<H>::plain_first(inside, outside), cx),
+        }
+    }
+
+    /// The same for calls with a time bound, a breaker or a layer above.
+    #[inline(never)]
     fn poll_first(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, RetryError<E>>> {
-        let mut this = self.as_mut().project();
-        let mut own = None;
-        let mut first = match this.call.open(&mut own) {
+        let mut first = match self.call.open() {
             Ok(first) => first,
             Err(stop) => return Poll::Ready(Err(self.give_up(stop))),
         };
+        let outside = first.outside;
+        let launch = self.call.launch(&first);
+        match self.as_mut().start(&mut first.inside, outside, Attempt::new(&launch), cx) {
+            Poll::Ready(Ok(value)) => {
+                self.call.succeeded_at_once(&first);
+                self.succeed();
+                Poll::Ready(Ok(value))
+            }
+            Poll::Ready(Err(error)) => self.first_failed(&first, error, cx),
+            Poll::Pending => self.first_pends(&first, cx),
+        }
+    }
+
+    /// Starts the first attempt and polls it once.
+    #[inline]
+    fn start(
+        self: Pin<&mut Self>,
+        inside: &mut Surroundings,
+        outside: Surroundings,
+        attempt: Attempt,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<V, E>> {
+        let mut this = self.project();
         let operation = this.operation;
-        let attempt = Attempt::new(&first.launch());
-        let outcome = first.inside.enter(|| {
+        inside.enter_from(outside, || {
             this.attempt.set(Some(operation.start(attempt)));
             this.attempt.as_mut().as_pin_mut().expect("just set").poll(cx)
-        });
-        if let Poll::Ready(Ok(value)) = outcome {
-            this.call.succeeded_at_once(&first);
-            *this.phase = Phase::Done;
-            this.attempt.set(None);
-            return Poll::Ready(Ok(value));
-        }
-        let live = this.call.under_way(&first);
-        match outcome {
-            Poll::Ready(Err(error)) => self.first_failed(live, error, cx),
-            _ => self.first_pends(live, cx),
-        }
+        })
+    }
+
+    #[inline]
+    fn succeed(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        *this.phase = Phase::Done;
+        this.attempt.set(None);
     }
 
     #[inline(never)]
     fn first_pends(
         mut self: Pin<&mut Self>,
-        live: Live,
+        first: &First,
         cx: &mut Context<'_>,
     ) -> Poll<Result<V, RetryError<E>>> {
         let this = self.as_mut().project();
-        this.call.keep(live);
+        this.call.keep(first);
         *this.phase = Phase::Attempt;
         match self.as_mut().poll_time(cx) {
             Poll::Ready(step) => self.drive(step, cx),
@@ -192,12 +235,12 @@ where
     #[inline(never)]
     fn first_failed(
         mut self: Pin<&mut Self>,
-        live: Live,
+        first: &First,
         error: E,
         cx: &mut Context<'_>,
     ) -> Poll<Result<V, RetryError<E>>> {
         let mut this = self.as_mut().project();
-        this.call.keep(live);
+        this.call.keep(first);
         this.attempt.set(None);
         let step = failed(this.call, this.failures, error);
         self.drive(step, cx)
