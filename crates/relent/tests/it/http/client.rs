@@ -1,0 +1,192 @@
+//! One way to make a call, and two clients that make it.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use relent::adapter::reqwest::RetryClient;
+use relent::http::{HttpRetryLayer, ReplayBody, Stopped};
+use relent::timer::Manual;
+use relent::{Policy, PolicyBuilder, Retry, RetryError, Standard, StopReason};
+use tokio::net::TcpStream;
+use tower::{Layer, Service, ServiceExt};
+
+pub type Handle = Retry<Standard, Manual>;
+
+/// Retries at once, and without bounds other than its attempts: what is left decides.
+pub fn policy() -> PolicyBuilder {
+    Policy::constant(std::time::Duration::ZERO).no_attempt_timeout().no_deadline().no_budget()
+}
+
+pub fn retry(policy: PolicyBuilder, time: &Manual) -> Handle {
+    Retry::with_timer(policy.build().unwrap(), time.clone())
+}
+
+/// Two clients, two ways through the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Through {
+    Tower,
+    Reqwest,
+}
+
+pub const BOTH: [Through; 2] = [Through::Tower, Through::Reqwest];
+
+/// A request to make.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub method: Method,
+    pub url: String,
+    pub key: Option<&'static str>,
+    pub body: Bytes,
+}
+
+impl Call {
+    pub fn new(method: Method, url: impl Into<String>) -> Call {
+        Call { method, url: url.into(), key: None, body: Bytes::new() }
+    }
+
+    pub fn body(self, body: impl Into<Bytes>) -> Call {
+        Call { body: body.into(), ..self }
+    }
+
+    pub fn key(self, key: Option<&'static str>) -> Call {
+        Call { key, ..self }
+    }
+}
+
+/// What became of a call. Its reason is `None` where it succeeded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub status: Option<u16>,
+    pub body: Bytes,
+    pub reason: Option<StopReason>,
+    pub attempts: u32,
+    pub ambiguous: bool,
+}
+
+impl Outcome {
+    fn answered(status: http::StatusCode, body: Bytes, stopped: Option<Stopped>) -> Outcome {
+        Outcome {
+            status: Some(status.as_u16()),
+            body,
+            reason: stopped.map(|stopped| stopped.reason),
+            attempts: stopped.map_or(0, |stopped| stopped.attempts),
+            ambiguous: stopped.is_some_and(|stopped| stopped.ambiguous),
+        }
+    }
+
+    fn failed<E>(error: &RetryError<E>) -> Outcome {
+        Outcome {
+            status: None,
+            body: Bytes::new(),
+            reason: Some(error.reason()),
+            attempts: error.attempts(),
+            ambiguous: error.ambiguous(),
+        }
+    }
+}
+
+impl Through {
+    pub async fn call(self, retry: Handle, call: Call) -> Outcome {
+        match self {
+            Through::Tower => through_tower(hyper_client(), retry, call).await,
+            Through::Reqwest => through_reqwest(retry, call).await,
+        }
+    }
+}
+
+pub fn hyper_client<B>() -> Client<HttpConnector, ReplayBody<B>>
+where
+    ReplayBody<B>: http_body::Body<Data = Bytes> + Send,
+{
+    Client::builder(TokioExecutor::new()).build_http()
+}
+
+pub async fn through_tower<S, RB>(client: S, retry: Handle, call: Call) -> Outcome
+where
+    S: Service<Request<ReplayBody<Full<Bytes>>>, Response = http::Response<RB>> + Clone,
+    S::Error: std::error::Error + 'static,
+    RB: http_body::Body,
+    RB::Error: std::fmt::Debug,
+{
+    let mut request = Request::builder().method(call.method).uri(call.url);
+    if let Some(key) = call.key {
+        request = request.header("idempotency-key", key);
+    }
+    let request = request.body(Full::new(call.body)).unwrap();
+    let mut service = HttpRetryLayer::new(retry).layer(client);
+    match service.ready().await.unwrap().call(request).await {
+        Ok(response) => {
+            let (parts, body) = response.into_parts();
+            let stopped = parts.extensions.get().copied();
+            Outcome::answered(parts.status, body.collect().await.unwrap().to_bytes(), stopped)
+        }
+        Err(error) => {
+            eprintln!("{error:?}");
+            Outcome::failed(&error)
+        }
+    }
+}
+
+pub fn reqwest_client(retry: Handle) -> RetryClient<Standard, Manual> {
+    let client = reqwest::Client::builder().no_proxy().retry(reqwest::retry::never()).build().unwrap();
+    RetryClient::new(client, retry)
+}
+
+async fn through_reqwest(retry: Handle, call: Call) -> Outcome {
+    let client = reqwest_client(retry);
+    let mut request = client.inner().request(call.method, call.url);
+    if let Some(key) = call.key {
+        request = request.header("idempotency-key", key);
+    }
+    if !call.body.is_empty() {
+        request = request.body(call.body);
+    }
+    match client.send(request).await {
+        Ok(response) => {
+            let (status, stopped) = (response.status(), response.extensions().get().copied());
+            Outcome::answered(status, response.bytes().await.unwrap(), stopped)
+        }
+        Err(error) => {
+            eprintln!("{error:?}");
+            Outcome::failed(&error)
+        }
+    }
+}
+
+/// A connector whose first connection is handed over only when the server has closed it; the others are ordinary ones.
+pub fn first_is_left() -> impl Connect + Clone {
+    let first = Arc::new(AtomicBool::new(true));
+    tower::service_fn(move |uri: http::Uri| {
+        let first = first.swap(false, Ordering::Relaxed);
+        Box::pin(async move {
+            let stream = TcpStream::connect(uri.authority().unwrap().as_str()).await?;
+            if first {
+                assert_eq!(stream.peek(&mut [0]).await?, 0, "the server was to close at once");
+            }
+            std::io::Result::Ok(TokioIo::new(stream))
+        })
+    })
+}
+
+/// Runs `future` to its end, and lets time pass whenever something sleeps. Only for policies without timeouts: there
+/// whatever sleeps is a wait between attempts.
+pub async fn passing<F: Future>(time: &Manual, future: F) -> F::Output {
+    let mut future = pin!(future);
+    std::future::poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(output);
+        }
+        // Whoever sleeps is woken by this, and with it this task.
+        time.advance_to_next();
+        Poll::Pending
+    })
+    .await
+}
