@@ -6,9 +6,12 @@
 use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use relent_core::{Credit, Instant};
+
+use crate::timer::{Clock, SystemTimer};
 
 thread_local! {
     static CURRENT: Cell<Surroundings> = const { Cell::new(Surroundings::NONE) };
@@ -19,18 +22,50 @@ thread_local! {
 pub(crate) struct Surroundings {
     /// Further attempts; `UNSAID` where no layer above said anything.
     left: u32,
-    /// When the layer above wants its answer.
-    pub(crate) deadline: Instant,
+    bound: Bound,
 }
 
 const UNSAID: u32 = u32::MAX;
 
+/// When the layer above wants its answer: a point in time; or, while that layer has not read its clock yet, a length from
+/// now on. One word, told apart by the top bit: 292 years are left for either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bound(u64);
+
+impl Bound {
+    const NONE: Bound = Bound::at(Instant::NEVER);
+    const RELATIVE: u64 = 1 << 63;
+
+    pub(crate) const fn at(deadline: Instant) -> Bound {
+        let nanos = deadline.as_nanos();
+        Bound(if nanos >= Bound::RELATIVE { u64::MAX } else { nanos })
+    }
+
+    pub(crate) fn within(length: Duration) -> Bound {
+        let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        Bound((Bound::RELATIVE | nanos).min(u64::MAX - 1))
+    }
+
+    pub(crate) fn is_none(self) -> bool {
+        self == Bound::NONE
+    }
+
+    /// The point in time, for one who knows what time it is.
+    pub(crate) fn deadline(self, now: Instant) -> Instant {
+        match self {
+            Bound::NONE => Instant::NEVER,
+            Bound(nanos) if nanos >= Bound::RELATIVE => now + Duration::from_nanos(nanos & !Bound::RELATIVE),
+            Bound(nanos) => Instant::from_nanos(nanos),
+        }
+    }
+}
+
 impl Surroundings {
-    pub(crate) const NONE: Surroundings = Surroundings { left: UNSAID, deadline: Instant::NEVER };
+    pub(crate) const NONE: Surroundings = Surroundings { left: UNSAID, bound: Bound::NONE };
 
     #[inline]
-    pub(crate) fn new(left: Option<u32>, deadline: Instant) -> Surroundings {
-        Surroundings { left: left.unwrap_or(UNSAID), deadline }
+    pub(crate) fn new(left: Option<u32>, bound: Bound) -> Surroundings {
+        Surroundings { left: left.unwrap_or(UNSAID), bound }
     }
 
     #[inline]
@@ -41,7 +76,19 @@ impl Surroundings {
     /// Whether no layer above said anything, and nothing bounds the time.
     #[inline]
     pub(crate) fn is_nothing(&self) -> bool {
-        self.left == UNSAID && self.deadline.is_never()
+        self.left == UNSAID && self.bound.is_none()
+    }
+
+    #[inline]
+    pub(crate) fn bound(&self) -> Bound {
+        self.bound
+    }
+
+    /// The same with another bound.
+    #[inline]
+    pub(crate) fn bounded(mut self, bound: Bound) -> Surroundings {
+        self.bound = bound;
+        self
     }
 
     #[inline]
@@ -146,7 +193,9 @@ impl Scope {
     pub fn take() -> Scope {
         let taken = Surroundings::current();
         AmbientCredit.take(UNSAID);
-        Scope(taken)
+        // A bound counts from now, not from when the scope is entered.
+        let deadline = taken.bound().deadline(SystemTimer.now());
+        Scope(taken.bounded(Bound::at(deadline)))
     }
 
     /// Runs `future` with what this scope carries.

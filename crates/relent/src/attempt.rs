@@ -12,11 +12,6 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The first, without a time bound.
-    pub(crate) const fn first() -> Attempt {
-        Attempt { number: 1, time: None }
-    }
-
     pub(crate) fn new(launch: &Launch) -> Attempt {
         Attempt { number: launch.number, time: launch.time }
     }

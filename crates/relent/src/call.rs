@@ -8,7 +8,7 @@ use relent_core::{
     AttemptId, Failure, Instant, Launch, Opening, Repeat, Session, Step, Stop, StopReason, Used,
 };
 
-use crate::ambient::Surroundings;
+use crate::ambient::{Bound, Surroundings};
 use crate::event::Event;
 use crate::retry::{Plain, Retry, Shared};
 use crate::timer::Clock;
@@ -69,18 +69,20 @@ struct Live {
 /// A call's first attempt, while it may still end at once.
 #[derive(Debug)]
 pub(crate) struct First {
-    /// `None`: it opened as all plain calls of the handle do.
-    own: Option<Own>,
+    opening: Opening,
     /// What it grants to the calls inside it.
     pub(crate) inside: Surroundings,
     /// What was granted outside, when it began.
     pub(crate) outside: Surroundings,
+    /// The first clock reading, if there was one.
+    began: Option<Instant>,
 }
 
-#[derive(Debug)]
-struct Own {
-    opening: Opening,
-    timed: bool,
+impl First {
+    #[inline]
+    pub(crate) fn launch(&self) -> Launch {
+        self.opening.launch()
+    }
 }
 
 impl<H: Handle> Call<H> {
@@ -89,85 +91,54 @@ impl<H: Handle> Call<H> {
         Call { handle, repeat, live: None }
     }
 
-    /// What is outside, if the call opens as all plain calls of the handle do.
+    /// How the call opens, if it does so as all plain calls of the handle do: then nothing needs to be asked.
     #[inline]
-    pub(crate) fn opens_plain(&self) -> Option<(&Plain, Surroundings)> {
+    pub(crate) fn opens_plain(&self) -> Option<&Plain> {
         let plain = self.shared().plain.as_ref()?;
-        let outside = Surroundings::current();
-        (outside.is_nothing() && self.repeat == Repeat::Yes).then_some((plain, outside))
+        (Surroundings::current().is_nothing() && self.repeat == Repeat::Yes).then_some(plain)
     }
 
-    /// A plain call has begun.
-    pub(crate) fn plain_first(inside: Surroundings, outside: Surroundings) -> First {
-        First { own: None, inside, outside }
+    /// A plain first attempt does not end at once: from now on the clock is looked at.
+    pub(crate) fn plain_goes_on(&mut self, inside: Surroundings) {
+        let now = self.shared().timer.now();
+        if let Some(plain) = &self.shared().plain {
+            let opening = plain.opening.moved_to(now);
+            let inside = inside.bounded(Bound::at(opening.launch().ends_below()));
+            self.goes_on(&First { opening, inside, outside: Surroundings::NONE, began: Some(now) });
+        }
     }
 
     /// Opens the call without a session yet: most calls succeed at once and never need one.
-    #[inline]
     pub(crate) fn open(&self) -> Result<First, Stop> {
-        match self.opens_plain() {
-            Some((plain, outside)) => {
-                self.shared().starts();
-                Ok(Self::plain_first(plain.inside, outside))
-            }
-            None => self.open_fully(Surroundings::current()),
-        }
-    }
-
-    #[inline]
-    fn open_fully(&self, outside: Surroundings) -> Result<First, Stop> {
         let shared = self.shared();
-        let timed = shared.timed || !outside.deadline.is_never();
-        let now = if timed { shared.timer.now() } else { Instant::ZERO };
-        match Opening::begin(&shared.context(), self.repeat, outside.deadline, now) {
-            Ok(opening) => {
-                let inside = Surroundings::new(opening.left(), opening.launch().ends_below());
-                Ok(First { own: Some(Own { opening, timed }), inside, outside: Surroundings::current() })
-            }
-            Err(reason) => Err(self.refused(reason)),
-        }
-    }
-
-    /// The attempt that a call opened with.
-    #[inline]
-    pub(crate) fn launch(&self, first: &First) -> Launch {
-        self.opening(first).launch()
+        let outside = Surroundings::current();
+        let timed = shared.policy.is_timed() || !outside.bound().is_none();
+        let began = timed.then(|| shared.timer.now());
+        let now = began.unwrap_or(Instant::ZERO);
+        let opening = Opening::begin(&shared.context(), self.repeat, outside.bound().deadline(now), now)
+            .map_err(|reason| self.refused(reason))?;
+        let inside = Surroundings::new(opening.left(), Bound::at(opening.launch().ends_below()));
+        Ok(First { opening, inside, outside: Surroundings::current(), began })
     }
 
     /// The first attempt ended at once, and well.
-    #[inline]
     pub(crate) fn succeeded_at_once(&self, first: &First) {
-        match &first.own {
-            None => self.shared().plain_success(),
-            Some(own) => own.opening.succeeded(&self.shared().context()),
-        }
+        first.opening.succeeded(&self.shared().context());
     }
 
     /// The first attempt goes on, or has failed.
-    pub(crate) fn keep(&mut self, first: &First) {
-        let opening = self.opening(first);
-        let session = opening.into_session(&self.shared().policy, self.repeat);
-        let timed = first.own.as_ref().is_some_and(|own| own.timed);
-        let began = timed.then(|| session.began());
-        let live = Live { session, launch: Some(opening.launch()), inside: first.inside, began };
+    pub(crate) fn goes_on(&mut self, first: &First) {
+        let session = first.opening.into_session(&self.shared().policy, self.repeat);
+        let live = Live { session, launch: Some(first.launch()), inside: first.inside, began: first.began };
         self.live = Some(ManuallyDrop::new(live));
-    }
-
-    #[inline]
-    fn opening<'a>(&'a self, first: &'a First) -> &'a Opening {
-        match (&first.own, &self.shared().plain) {
-            (Some(own), _) => &own.opening,
-            (None, Some(plain)) => &plain.opening,
-            (None, None) => unreachable!("only a handle with a plain opening opens a call without its own"),
-        }
     }
 
     /// Opens the call for drivers that wait anyway.
     pub(crate) fn begin(&mut self) -> Step {
         match self.open() {
             Ok(first) => {
-                let launch = self.launch(&first);
-                self.keep(&first);
+                let launch = first.launch();
+                self.goes_on(&first);
                 Step::Launch(launch)
             }
             Err(stop) => Step::Stop(stop),
@@ -314,7 +285,7 @@ impl Live {
     /// Remembers the attempt that a step launches.
     fn remember(&mut self, step: &Step) {
         if let Step::Launch(launch) = *step {
-            self.inside = Surroundings::new(launch.left, launch.ends_below());
+            self.inside = Surroundings::new(launch.left, Bound::at(launch.ends_below()));
             self.launch = Some(launch);
         }
     }

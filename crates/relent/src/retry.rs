@@ -8,7 +8,8 @@ use relent_core::{
     RatioState, Repeat, RetriesOnly, RetriesOnlyState, Rng, WaitingRoom,
 };
 
-use crate::ambient::{AmbientCredit, Surroundings};
+use crate::ambient::{AmbientCredit, Bound, Surroundings};
+use crate::attempt::Attempt;
 use crate::classify::Standard;
 use crate::event::{Event, Listener};
 use crate::random::PerThread;
@@ -40,15 +41,14 @@ pub struct Retry<C = Standard, T = SystemTimer> {
 pub(crate) struct Plain {
     pub(crate) opening: Opening,
     pub(crate) inside: Surroundings,
+    pub(crate) attempt: Attempt,
 }
 
 /// What all clones of a handle share.
 pub(crate) struct Shared<T> {
     pub(crate) policy: Policy,
     pub(crate) timer: T,
-    /// Whether a call must read the clock before its first attempt.
-    pub(crate) timed: bool,
-    /// How every call opens that has no time bound, no breaker and no layer above: always the same, so computed once.
+    /// How every call opens that has no breaker and no layer above: always the same, so computed once, as if at the epoch.
     pub(crate) plain: Option<Plain>,
     budget: Option<Arc<dyn Budget>>,
     /// Whether the budget wants to hear of calls that start.
@@ -170,8 +170,7 @@ impl<T: Clock> Shared<T> {
         Shared {
             #[cfg(feature = "http")]
             memory: Arc::new(crate::http::ReplayMemory::new(policy.replay_total())),
-            timed: policy.is_timed(),
-            plain: plain_opening(&policy),
+            plain: plain(&policy, &timer),
             policy,
             timer,
             hears_starts: budget.as_ref().is_some_and(|budget| budget.hears_starts()),
@@ -239,8 +238,8 @@ impl<C, T> fmt::Debug for Retry<C, T> {
     }
 }
 
-fn plain_opening(policy: &Policy) -> Option<Plain> {
-    if policy.is_timed() {
+fn plain<T: Clock>(policy: &Policy, timer: &T) -> Option<Plain> {
+    if policy.breaker().is_some() || (policy.is_timed() && !timer.is_system()) {
         return None;
     }
     let (waiting, free_repeats) = (Arc::new(WaitingRoom::new()), FreeRepeats::default());
@@ -254,7 +253,9 @@ fn plain_opening(policy: &Policy) -> Option<Plain> {
         random: &PerThread,
     };
     let opening = Opening::begin(&context, Repeat::Yes, Instant::NEVER, Instant::ZERO).ok()?;
-    Some(Plain { opening, inside: Surroundings::new(opening.left(), Instant::NEVER) })
+    let launch = opening.launch();
+    let bound = launch.time_below().map_or(Bound::at(Instant::NEVER), Bound::within);
+    Some(Plain { opening, inside: Surroundings::new(launch.left, bound), attempt: Attempt::new(&launch) })
 }
 
 /// Where the jitter's bits come from.

@@ -9,7 +9,7 @@ use relent_core::{Failure, Repeat, Step, Stop};
 
 use crate::ambient::Surroundings;
 use crate::attempt::Attempt;
-use crate::call::{Call, First, Handle};
+use crate::call::{Call, Handle};
 use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
 use crate::retry::Retry;
@@ -137,8 +137,8 @@ where
         if self.phase != Phase::New {
             return self.poll_on(cx);
         }
-        match self.call.opens_plain().map(|(plain, outside)| (plain.inside, outside)) {
-            Some((inside, outside)) => self.poll_plain(inside, outside, cx),
+        match self.call.opens_plain().map(|plain| (plain.inside, plain.attempt)) {
+            Some((inside, attempt)) => self.poll_plain(inside, attempt, cx),
             None => self.poll_first(cx),
         }
     }
@@ -152,43 +152,62 @@ where
     F: Operation<Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
-    /// The light path: a plain call whose first attempt succeeds at once leaves no trace.
+    /// The light path: a plain call whose first attempt succeeds at once leaves no trace, and reads no clock.
     #[inline]
     fn poll_plain(
         mut self: Pin<&mut Self>,
         mut inside: Surroundings,
-        outside: Surroundings,
+        attempt: Attempt,
         cx: &mut Context<'_>,
     ) -> Poll<Result<V, RetryError<E>>> {
         self.call.shared().starts();
-        match self.as_mut().start(&mut inside, outside, Attempt::first(), cx) {
+        match self.as_mut().start(&mut inside, Surroundings::NONE, attempt, cx) {
             Poll::Ready(Ok(value)) => {
                 self.call.shared().plain_success();
                 self.succeed();
                 Poll::Ready(Ok(value))
             }
-            Poll::Ready(Err(error)) => self.first_failed(&Call::<H>::plain_first(inside, outside), error, cx),
-            Poll::Pending => self.first_pends(&Call::<H>::plain_first(inside, outside), cx),
+            other => {
+                self.as_mut().project().call.plain_goes_on(inside);
+                self.after_first(other, cx)
+            }
         }
     }
 
-    /// The same for calls with a time bound, a breaker or a layer above.
+    /// The same for calls with a breaker or a layer above.
     #[inline(never)]
     fn poll_first(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, RetryError<E>>> {
         let mut first = match self.call.open() {
             Ok(first) => first,
             Err(stop) => return Poll::Ready(Err(self.give_up(stop))),
         };
+        let attempt = Attempt::new(&first.launch());
         let outside = first.outside;
-        let launch = self.call.launch(&first);
-        match self.as_mut().start(&mut first.inside, outside, Attempt::new(&launch), cx) {
+        match self.as_mut().start(&mut first.inside, outside, attempt, cx) {
             Poll::Ready(Ok(value)) => {
                 self.call.succeeded_at_once(&first);
                 self.succeed();
                 Poll::Ready(Ok(value))
             }
-            Poll::Ready(Err(error)) => self.first_failed(&first, error, cx),
-            Poll::Pending => self.first_pends(&first, cx),
+            other => {
+                self.as_mut().project().call.goes_on(&first);
+                self.after_first(other, cx)
+            }
+        }
+    }
+
+    /// The first poll did not end the call.
+    #[inline(never)]
+    fn after_first(
+        mut self: Pin<&mut Self>,
+        outcome: Poll<Result<V, E>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<V, RetryError<E>>> {
+        *self.as_mut().project().phase = Phase::Attempt;
+        match self.as_mut().ended(outcome, cx) {
+            Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
+            Poll::Ready(Err(step)) => self.drive(step, cx),
+            Poll::Pending => Poll::Pending,
         }
     }
 
@@ -214,36 +233,6 @@ where
         let mut this = self.project();
         *this.phase = Phase::Done;
         this.attempt.set(None);
-    }
-
-    #[inline(never)]
-    fn first_pends(
-        mut self: Pin<&mut Self>,
-        first: &First,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<V, RetryError<E>>> {
-        let this = self.as_mut().project();
-        this.call.keep(first);
-        *this.phase = Phase::Attempt;
-        match self.as_mut().poll_time(cx) {
-            Poll::Ready(step) => self.drive(step, cx),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn first_failed(
-        mut self: Pin<&mut Self>,
-        first: &First,
-        error: E,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<V, RetryError<E>>> {
-        let mut this = self.as_mut().project();
-        this.call.keep(first);
-        this.attempt.set(None);
-        let step = failed(this.call, this.failures, error);
-        self.drive(step, cx)
     }
 
     /// Everything after the first poll.
@@ -284,20 +273,32 @@ where
         }
     }
 
-    /// Polls the attempt, and only if it is not ready its time: at equal times an answer beats the clock.
     fn poll_attempt(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, Step>> {
         let mut this = self.as_mut().project();
         let attempt = this.attempt.as_mut().as_pin_mut().expect("an attempt runs in this phase");
-        match this.call.inside().enter(|| attempt.poll(cx)) {
+        let outcome = this.call.inside().enter(|| attempt.poll(cx));
+        self.ended(outcome, cx)
+    }
+
+    /// What an attempt's poll came to. Only if it is not ready its time is asked: at equal times an answer beats the clock.
+    fn ended(
+        mut self: Pin<&mut Self>,
+        outcome: Poll<Result<V, E>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<V, Step>> {
+        let mut this = self.as_mut().project();
+        match outcome {
             Poll::Ready(Ok(value)) => {
                 this.call.succeeded();
-                *this.phase = Phase::Done;
-                this.attempt.set(None);
+                self.succeed();
                 Poll::Ready(Ok(value))
             }
             Poll::Ready(Err(error)) => {
                 this.attempt.set(None);
-                Poll::Ready(Err(failed(this.call, this.failures, error)))
+                let failure = this.call.handle().retry().classify.classify(&error);
+                let keep_all = this.call.shared().keep_errors;
+                this.failures.get_or_insert_with(|| Failures::new(keep_all)).add(error);
+                Poll::Ready(Err(this.call.failed(failure)))
             }
             Poll::Pending => self.poll_time(cx).map(Err),
         }
@@ -321,18 +322,6 @@ where
         this.failures.get_or_insert_with(|| Failures::new(keep_all)).timed_out();
         Poll::Ready(this.call.expired(Failure::timed_out()))
     }
-}
-
-/// An attempt came to an error: the session says what now.
-#[cold]
-fn failed<H: Handle, E>(call: &mut Call<H>, failures: &mut Option<Failures<E>>, error: E) -> Step
-where
-    H::Classifier: Classify<E>,
-{
-    let failure = call.handle().retry().classify.classify(&error);
-    let keep_all = call.shared().keep_errors;
-    failures.get_or_insert_with(|| Failures::new(keep_all)).add(error);
-    call.failed(failure)
 }
 
 impl<H, F, Fut, V, E> Run<H, F, Fut, E>

@@ -20,6 +20,12 @@ pub trait Clock: Clone + Send + Sync + 'static {
 
     /// The wall clock, for HTTP dates only.
     fn wall(&self) -> SystemTime;
+
+    /// Whether [`now`](Clock::now) counts from the same epoch as [`SystemTimer`]'s. A call on such a clock reads it only
+    /// when its first attempt does not end at once.
+    fn is_system(&self) -> bool {
+        false
+    }
 }
 
 /// Waits without blocking a thread.

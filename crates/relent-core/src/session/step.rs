@@ -60,7 +60,7 @@ impl Launch {
     #[must_use]
     pub fn time_below(&self) -> Option<Duration> {
         let time = self.time?;
-        Some(time.saturating_sub(margin(time)))
+        Some(time.saturating_sub(Duration::from_nanos(margin(nanos(time)))))
     }
 
     /// When the layer below has to have answered: `ends`, less the same margin.
@@ -68,14 +68,17 @@ impl Launch {
     #[inline]
     pub fn ends_below(&self) -> Instant {
         match self.time {
-            Some(time) => Instant::from_nanos(self.ends.as_nanos().saturating_sub(nanos(margin(time)))),
+            Some(time) => Instant::from_nanos(self.ends.as_nanos().saturating_sub(margin(nanos(time)))),
             None => Instant::NEVER,
         }
     }
 }
 
-fn margin(time: Duration) -> Duration {
-    (time / 20).max(Duration::from_millis(5))
+/// What a layer keeps of so many nanoseconds, to hear the layer below and answer in time itself.
+#[inline]
+fn margin(time: u64) -> u64 {
+    const LEAST: u64 = 5_000_000;
+    (time / 20).max(LEAST)
 }
 
 /// Whose word a wait follows.

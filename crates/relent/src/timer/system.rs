@@ -39,6 +39,10 @@ impl Clock for SystemTimer {
     fn wall(&self) -> SystemTime {
         SystemTime::now()
     }
+
+    fn is_system(&self) -> bool {
+        true
+    }
 }
 
 impl BlockingTimer for SystemTimer {
