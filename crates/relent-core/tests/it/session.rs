@@ -1,0 +1,10 @@
+//! One call, driven by hand: which question is asked when, what is taken, and what comes back.
+
+mod breaker;
+mod deadline;
+mod free_repeat;
+mod giving_back;
+mod hint;
+mod order;
+mod spy;
+mod stale_input;

@@ -1,0 +1,107 @@
+//! Doubles of the shared handles that remember what they were asked and told.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use relent_core::{Breaker, Budget, Grant, Health, Instant, Permit, TokenClass, Verdict};
+
+/// A budget of some tokens that never refills.
+#[derive(Debug, Default)]
+pub(super) struct SpyBudget(Mutex<Ledger>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ledger {
+    pub(super) tokens: u32,
+    pub(super) started: u32,
+    /// The attempts of each call that succeeded.
+    pub(super) succeeded: Vec<u32>,
+    pub(super) failed: Vec<(Verdict, Health)>,
+    /// The class of each token asked for, granted or not.
+    pub(super) asked: Vec<TokenClass>,
+    pub(super) given_back: u32,
+    pub(super) finished: u32,
+}
+
+impl SpyBudget {
+    pub(super) fn with(tokens: u32) -> Arc<SpyBudget> {
+        Arc::new(SpyBudget(Mutex::new(Ledger { tokens, ..Ledger::default() })))
+    }
+
+    pub(super) fn seen(&self) -> Ledger {
+        self.ledger().clone()
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl Budget for SpyBudget {
+    fn on_start(&self) {
+        self.ledger().started += 1;
+    }
+
+    fn on_success(&self, attempts: u32, _now: Option<Instant>) {
+        self.ledger().succeeded.push(attempts);
+    }
+
+    fn on_failure(&self, verdict: Verdict, health: Health, _now: Instant) {
+        self.ledger().failed.push((verdict, health));
+    }
+
+    fn withdraw(self: Arc<Self>, class: TokenClass, _now: Instant) -> Option<Permit> {
+        let mut ledger = self.ledger();
+        ledger.asked.push(class);
+        ledger.tokens = ledger.tokens.checked_sub(1)?;
+        drop(ledger);
+        Some(Permit::new(self, Grant { source: 0, mark: 0 }))
+    }
+
+    fn give_back(&self, _grant: Grant) {
+        let mut ledger = self.ledger();
+        ledger.tokens += 1;
+        ledger.given_back += 1;
+    }
+
+    fn finished(&self, _grant: Grant) {
+        self.ledger().finished += 1;
+    }
+
+    fn balance(&self, _now: Instant) -> u64 {
+        u64::from(self.ledger().tokens)
+    }
+}
+
+/// A breaker that answers as told.
+#[derive(Debug)]
+pub(super) struct SpyBreaker {
+    admits: Mutex<(bool, bool)>,
+    records: Mutex<Vec<Health>>,
+}
+
+impl SpyBreaker {
+    pub(super) fn answering(first: bool, retry: bool) -> Arc<SpyBreaker> {
+        Arc::new(SpyBreaker { admits: Mutex::new((first, retry)), records: Mutex::default() })
+    }
+
+    pub(super) fn opens(&self) {
+        *self.admits.lock().unwrap() = (false, false);
+    }
+
+    pub(super) fn records(&self) -> Vec<Health> {
+        self.records.lock().unwrap().clone()
+    }
+}
+
+impl Breaker for SpyBreaker {
+    fn admits_first(&self, _now: Instant) -> bool {
+        self.admits.lock().unwrap().0
+    }
+
+    fn admits_retry(&self, _now: Instant, _at: Instant) -> bool {
+        self.admits.lock().unwrap().1
+    }
+
+    fn record(&self, health: Health, _now: Instant) {
+        self.records.lock().unwrap().push(health);
+    }
+}
