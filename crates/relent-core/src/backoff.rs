@@ -80,12 +80,13 @@ impl Backoff {
         if retry == 0 {
             return Duration::ZERO;
         }
-        Duration::from_nanos(curve::at(self.base, self.cap, self.multiplier, retry - 1))
+        Duration::from_nanos(self.curve(retry))
     }
 
     /// The wait before retry `retry`, drawn with the random `bits`; `previous` is the wait before the last retry, which
     /// decorrelated jitter grows from.
     #[must_use]
+    #[inline]
     pub fn draw(&self, retry: u32, previous: Duration, bits: u64) -> Duration {
         Duration::from_nanos(self.draw_nanos(retry, nanos(previous), bits))
     }
@@ -97,23 +98,38 @@ impl Backoff {
         (Duration::from_nanos(low), Duration::from_nanos(high.min(self.cap)))
     }
 
+    #[inline]
     pub(crate) fn draw_nanos(&self, retry: u32, previous: u64, bits: u64) -> u64 {
         let (low, high) = self.bounds(retry, previous);
         uniform(low, high, bits).min(self.cap)
     }
 
     /// What is drawn uniformly. Only `Decorrelated` may name a bound over the cap; its draw is cut back to it.
+    #[inline]
     fn bounds(&self, retry: u32, previous: u64) -> (u64, u64) {
         if retry == 0 {
             return (0, 0);
         }
         let (low, high) = match self.jitter {
+            Jitter::Full => (0, self.curve(retry)),
+            _ => self.bounds_of_the_rarer(retry, previous),
+        };
+        (low.max(self.floor), high.max(self.floor))
+    }
+
+    #[inline(never)]
+    fn bounds_of_the_rarer(&self, retry: u32, previous: u64) -> (u64, u64) {
+        match self.jitter {
             Jitter::Decorrelated | Jitter::DecorrelatedBounded => {
                 let last = if retry == 1 { self.base } else { previous.max(self.base) };
                 self.jitter.walk(self.base, self.cap, last)
             }
-            _ => self.jitter.bounds(curve::at(self.base, self.cap, self.multiplier, retry - 1), self.cap),
-        };
-        (low.max(self.floor), high.max(self.floor))
+            _ => self.jitter.bounds(self.curve(retry), self.cap),
+        }
+    }
+
+    #[inline]
+    fn curve(&self, retry: u32) -> u64 {
+        curve::at(self.base, self.cap, self.multiplier, retry - 1)
     }
 }

@@ -24,7 +24,7 @@ pub trait Breaker: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub struct RetriesOnly<L> {
     config: RetriesOnlyConfig,
-    good: Tally,
+    good: Tally<1>,
     state: L,
 }
 
@@ -49,7 +49,7 @@ impl<L: Lock<RetriesOnlyState>> RetriesOnly<L> {
 
     fn under_limit(&self, now: Instant, at: Instant) -> bool {
         self.state.with(|RetriesOnlyState(window)| {
-            window.turn(GOOD, self.good.collect(), now);
+            turn(window, &self.good, now);
             let (good, bad) = (window.remaining(GOOD, at), window.remaining(BAD, at));
             let all = good + bad;
             let limit = u128::from(all) * u128::from(self.config.failure_rate.parts_per_million());
@@ -69,14 +69,21 @@ impl<L: Lock<RetriesOnlyState> + fmt::Debug> Breaker for RetriesOnly<L> {
 
     fn record(&self, health: Health, now: Instant) {
         match health {
-            Health::Good => self.good.add_one(),
+            Health::Good => self.good.add_one(GOOD),
             Health::Bad => self.state.with(|RetriesOnlyState(window)| {
-                window.turn(GOOD, self.good.collect(), now);
+                turn(window, &self.good, now);
                 window.add(BAD);
             }),
             Health::Unknown => {}
         }
     }
+}
+
+/// Moves on to `now`; nobody knows when the good attempts were, so they are taken to have come evenly.
+fn turn(window: &mut Window<2>, good: &Tally<1>, now: Instant) {
+    let since = window.turn(now);
+    let [good] = good.collect();
+    window.spread(GOOD, good, since);
 }
 
 impl fmt::Debug for RetriesOnlyState {

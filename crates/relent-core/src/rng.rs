@@ -50,8 +50,10 @@ impl Rng {
 
 /// A number in `low..=high` from 64 random bits: the upper half of a 128-bit product. Each value's probability is
 /// right to one part in 2^64 of the range, which no number of draws can show.
+#[inline]
 pub(crate) const fn uniform(low: u64, high: u64, bits: u64) -> u64 {
     debug_assert!(low <= high);
-    let span = (high - low) as u128 + 1;
-    low + ((bits as u128 * span) >> 64) as u64
+    // A range of all 2^64 values would lose its last one; no wait is that long.
+    let span = (high - low).saturating_add(1);
+    low + ((bits as u128 * span as u128) >> 64) as u64
 }

@@ -1,6 +1,7 @@
 //! Where atomics come from (the real ones, or loom's when interleavings are explored), and the lock that the engine
 //! is lent: it is `no_std` and has none of its own.
 
+use core::array;
 #[cfg(not(relent_loom))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(relent_loom)]
@@ -22,9 +23,9 @@ pub trait Lock<T>: Send + Sync {
     fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R>;
 }
 
-/// A counter that threads can add to without meeting: one relaxed add on a line of its own.
+/// `K` counters that threads can add to without meeting: one relaxed add on a line of its own.
 #[derive(Debug)]
-pub(crate) struct Tally([Lane; LANES]);
+pub(crate) struct Tally<const K: usize>([Lane<K>; LANES]);
 
 #[cfg(not(relent_loom))]
 const LANES: usize = 8;
@@ -34,21 +35,22 @@ const LANES: usize = 1;
 /// Two cache lines, since neighbours are fetched in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Lane(AtomicU64);
+struct Lane<const K: usize>([AtomicU64; K]);
 
-impl Tally {
-    pub(crate) fn new() -> Tally {
-        Tally(core::array::from_fn(|_| Lane(AtomicU64::new(0))))
+impl<const K: usize> Tally<K> {
+    pub(crate) fn new() -> Tally<K> {
+        Tally(array::from_fn(|_| Lane(array::from_fn(|_| AtomicU64::new(0)))))
     }
 
+    /// Counts one of kind `kind`.
     #[inline]
-    pub(crate) fn add_one(&self) {
-        self.0[lane()].0.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn add_one(&self, kind: usize) {
+        self.0[lane()].0[kind].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Takes what was added so far.
-    pub(crate) fn collect(&self) -> u64 {
-        self.0.iter().map(|lane| lane.0.swap(0, Ordering::Relaxed)).sum()
+    pub(crate) fn collect(&self) -> [u64; K] {
+        array::from_fn(|kind| self.0.iter().map(|lane| lane.0[kind].swap(0, Ordering::Relaxed)).sum())
     }
 }
 

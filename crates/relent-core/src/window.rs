@@ -11,6 +11,24 @@ const SLOTS: u64 = 128;
 /// One more than the window, so that everything younger than it is still counted while the newest slot fills.
 const RING: usize = SLOTS as usize + 1;
 
+/// The time between two turns of a window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Since {
+    from: Instant,
+    to: Instant,
+}
+
+impl Since {
+    pub(crate) fn length(self) -> Duration {
+        self.to.since(self.from)
+    }
+
+    /// The turn before.
+    pub(crate) fn from(self) -> Instant {
+        self.from
+    }
+}
+
 /// `K` counts per slot, and their sums.
 #[derive(Debug)]
 pub(crate) struct Window<const K: usize> {
@@ -19,7 +37,7 @@ pub(crate) struct Window<const K: usize> {
     /// The number of the newest slot since the clock's epoch.
     head: u64,
     width: u64,
-    /// Up to when deposits have been spread.
+    /// Up to when it has moved on.
     turned: Instant,
 }
 
@@ -30,15 +48,43 @@ impl<const K: usize> Window<K> {
         Window { slots: Box::new([[0; K]; RING]), sums: [0; K], head, width, turned: now }
     }
 
-    /// Moves on to `now`, forgetting what is too old, and spreads the `deposits` made since the last turn evenly over
-    /// that time as counts of kind `K`. Answers how long that was. A clock that went back turns nothing.
-    pub(crate) fn turn(&mut self, kind: usize, deposits: u64, now: Instant) -> Duration {
-        let from = self.turned;
-        let now = now.max(from);
-        self.advance(now.as_nanos() / self.width);
-        self.spread(kind, deposits, from.as_nanos(), now.as_nanos());
-        self.turned = now;
-        now.since(from)
+    /// Moves on to `now`, forgetting what is too old. A clock that went back moves nothing.
+    pub(crate) fn turn(&mut self, now: Instant) -> Since {
+        let since = Since { from: self.turned, to: now.max(self.turned) };
+        self.advance(since.to.as_nanos() / self.width);
+        self.turned = since.to;
+        since
+    }
+
+    /// Counts `n` of kind `kind` evenly over the time since the last turn.
+    pub(crate) fn spread(&mut self, kind: usize, n: u64, since: Since) {
+        let (from, to) = (since.from.as_nanos(), since.to.as_nanos());
+        if n == 0 {
+            return;
+        }
+        if to == from {
+            self.add_to(self.head, kind, n);
+            return;
+        }
+        let before = |end: u64| {
+            let part = end.min(to).saturating_sub(from);
+            (u128::from(n) * u128::from(part) / u128::from(to - from)) as u64
+        };
+        let oldest = (from / self.width).max(self.oldest());
+        let mut done = before(oldest * self.width);
+        for number in oldest..=self.head {
+            let until = if number == self.head { n } else { before((number + 1) * self.width) };
+            self.add_to(number, kind, until - done);
+            done = until;
+        }
+    }
+
+    /// Counts `n` of kind `kind` at `when`, unless that is too old by now.
+    pub(crate) fn place(&mut self, kind: usize, n: u64, when: Instant) {
+        let number = when.as_nanos() / self.width;
+        if number >= self.oldest() {
+            self.add_to(number.min(self.head), kind, n);
+        }
     }
 
     /// Counts one in the newest slot, and answers that slot's number.
@@ -49,7 +95,7 @@ impl<const K: usize> Window<K> {
 
     /// Takes one back from slot `number`, if it is still counted.
     pub(crate) fn take_back(&mut self, kind: usize, number: u64) {
-        if number + SLOTS < self.head {
+        if number < self.oldest() {
             return;
         }
         let count = &mut self.slots[number as usize % RING][kind];
@@ -77,6 +123,11 @@ impl<const K: usize> Window<K> {
         (0..kept).map(|age| u64::from(self.slots[(self.head - age) as usize % RING][kind])).sum()
     }
 
+    /// The oldest slot that is still counted.
+    fn oldest(&self) -> u64 {
+        self.head.saturating_sub(SLOTS)
+    }
+
     fn advance(&mut self, head: u64) {
         let steps = head - self.head;
         for step in 1..=steps.min(RING as u64) {
@@ -88,27 +139,6 @@ impl<const K: usize> Window<K> {
         }
         self.head = head;
         // After a jump the ring's positions belong to other numbers; all of them are empty then.
-    }
-
-    fn spread(&mut self, kind: usize, deposits: u64, from: u64, to: u64) {
-        if deposits == 0 {
-            return;
-        }
-        if to == from {
-            self.add_to(self.head, kind, deposits);
-            return;
-        }
-        let before = |end: u64| {
-            let part = end.min(to).saturating_sub(from);
-            (u128::from(deposits) * u128::from(part) / u128::from(to - from)) as u64
-        };
-        let oldest = (from / self.width).max(self.head.saturating_sub(SLOTS));
-        let mut done = before(oldest * self.width);
-        for number in oldest..=self.head {
-            let until = if number == self.head { deposits } else { before((number + 1) * self.width) };
-            self.add_to(number, kind, until - done);
-            done = until;
-        }
     }
 
     fn add_to(&mut self, number: u64, kind: usize, n: u64) {
@@ -132,26 +162,41 @@ mod tests {
     #[test]
     fn deposits_are_spread_over_the_time_since_the_last_turn() {
         let mut w = window();
-        w.turn(0, 2000, Instant::from_nanos(20 * SECOND));
+        let since = w.turn(Instant::from_nanos(20 * SECOND));
+        w.spread(0, 2000, since);
         let kept = w.at_least(0);
         assert!((985..=1000).contains(&kept), "half of 20 s is in the window, got {kept}");
+    }
+
+    #[test]
+    fn what_is_placed_at_a_time_is_forgotten_with_it() {
+        let mut w = window();
+        w.turn(Instant::from_nanos(9 * SECOND));
+        w.place(0, 5, Instant::from_nanos(SECOND));
+        assert_eq!((w.at_most(0), w.at_least(0)), (5, 5));
+        w.turn(Instant::from_nanos(11 * SECOND));
+        assert_eq!(w.at_least(0), 0);
+        w.turn(Instant::from_nanos(30 * SECOND));
+        w.place(0, 5, Instant::from_nanos(19 * SECOND));
+        assert_eq!(w.at_most(0), 0);
     }
 
     #[test]
     fn nothing_outlives_the_window_and_nothing_leaves_early() {
         let mut w = window();
         w.add(1);
-        w.turn(0, 0, Instant::from_nanos(10 * SECOND - 1));
+        w.turn(Instant::from_nanos(10 * SECOND - 1));
         assert_eq!(w.at_most(1), 1);
-        w.turn(0, 0, Instant::from_nanos(10 * SECOND + SECOND / 10));
+        w.turn(Instant::from_nanos(10 * SECOND + SECOND / 10));
         assert_eq!((w.at_most(1), w.at_least(1)), (0, 0));
     }
 
     #[test]
     fn a_long_idle_spell_empties_every_slot() {
         let mut w = window();
-        w.turn(0, 7, Instant::from_nanos(SECOND));
-        w.turn(0, 0, Instant::from_nanos(u64::MAX - 1));
+        let since = w.turn(Instant::from_nanos(SECOND));
+        w.spread(0, 7, since);
+        w.turn(Instant::from_nanos(u64::MAX - 1));
         assert_eq!((w.at_most(0), w.at_least(0)), (0, 0));
     }
 
@@ -159,7 +204,7 @@ mod tests {
     fn what_is_taken_back_too_late_changes_nothing() {
         let mut w = window();
         let slot = w.add(1);
-        w.turn(0, 0, Instant::from_nanos(30 * SECOND));
+        w.turn(Instant::from_nanos(30 * SECOND));
         w.add(1);
         w.take_back(1, slot);
         assert_eq!(w.at_most(1), 1);

@@ -12,6 +12,12 @@ pub(super) fn at(base: u64, cap: u64, multiplier: Ratio, k: u32) -> u64 {
     if base == 0 || multiplier <= Ratio::ONE {
         return base.min(cap);
     }
+    grown(base, cap, multiplier, k)
+}
+
+/// Any other multiplier.
+#[inline(never)]
+fn grown(base: u64, cap: u64, multiplier: Ratio, k: u32) -> u64 {
     Scaled::from(multiplier).power(k).times(base).min(cap)
 }
 

@@ -12,9 +12,15 @@ use crate::window::Window;
 use crate::{Deposit, Health, Instant, Ratio, RatioConfig, Verdict};
 
 /// What the window counts.
-const SUCCESSES: usize = 0;
+const DEPOSITS: usize = 0;
 const FROM_SHARE: usize = 1;
 const FROM_RESERVE: usize = 2;
+
+/// What is tallied between two turns: deposits by drivers that know the time and turn when it has come, deposits by others,
+/// and successes that deposit nothing (where the request did).
+const CLOCKED: usize = 0;
+const UNCLOCKED: usize = 1;
+const UNDEPOSITED: usize = 2;
 
 /// Retries as a share of successful calls, exact, with a reserve for callers of few calls.
 ///
@@ -24,20 +30,25 @@ const FROM_RESERVE: usize = 2;
 ///
 /// A success costs one relaxed add on a cache line of the thread's own. Without successes nothing refills, so in a total
 /// outage the load factor falls to 1.
+///
+/// Deposits whose time is known within a tenth of the window count from the earliest time that they can have, so that
+/// never a token too many is granted; of a longer time without any turn they are taken to have come evenly.
 #[derive(Debug)]
 pub struct RatioBudget<L> {
     deposit: Deposit,
-    /// A tenth of the window: how old it may get before a success that knows the time turns it.
+    /// A hundredth of the window: how old it may get before a success that knows the time turns it.
     turn_every: u64,
-    deposits: Tally,
+    deposits: Tally<3>,
     turned: AtomicU64,
     state: L,
 }
 
 /// What a [`RatioBudget`] keeps under its lock.
 pub struct RatioState {
+    deposit: Deposit,
     ratio: Ratio,
     window: Window<3>,
+    tenth: Duration,
     reserve: u32,
     reserve_size: u32,
     per_second: Ratio,
@@ -52,12 +63,14 @@ impl<L: Lock<RatioState>> RatioBudget<L> {
         let reserve = config.reserve_for(attempts);
         RatioBudget {
             deposit: config.deposit,
-            turn_every: nanos(config.window) / 10,
+            turn_every: nanos(config.window) / 100,
             deposits: Tally::new(),
             turned: AtomicU64::new(now.as_nanos()),
             state: L::new(RatioState {
+                deposit: config.deposit,
                 ratio: config.ratio,
                 window: Window::new(config.window, now),
+                tenth: config.window / 10,
                 reserve,
                 reserve_size: reserve,
                 per_second: config.reserve_per_second,
@@ -78,16 +91,24 @@ impl<L: Lock<RatioState>> RatioBudget<L> {
         self.turned.store(now.as_nanos(), Ordering::Relaxed);
     }
 
+    /// Turns and deposits at `now`, unless somebody else is at it.
     #[cold]
-    fn turn_if_free(&self, now: Instant) {
-        self.state.try_with(|state| self.turn(state, now));
+    fn turn_and_deposit(&self, now: Instant) -> bool {
+        let turned = self.state.try_with(|state| {
+            self.turn(state, now);
+            match self.deposit {
+                Deposit::Success => state.deposit(now),
+                Deposit::Request => state.refill(1),
+            }
+        });
+        turned.is_some()
     }
 }
 
 impl<L: Lock<RatioState> + fmt::Debug + 'static> Budget for RatioBudget<L> {
     fn on_start(&self) {
         if self.deposit == Deposit::Request {
-            self.deposits.add_one();
+            self.deposits.add_one(UNCLOCKED);
         }
     }
 
@@ -97,14 +118,17 @@ impl<L: Lock<RatioState> + fmt::Debug + 'static> Budget for RatioBudget<L> {
 
     #[inline]
     fn on_success(&self, _attempts: u32, now: Option<Instant>) {
-        if self.deposit == Deposit::Success {
-            self.deposits.add_one();
-        }
         if let Some(now) = now
             && now.as_nanos().saturating_sub(self.turned.load(Ordering::Relaxed)) >= self.turn_every
+            && self.turn_and_deposit(now)
         {
-            self.turn_if_free(now);
+            return;
         }
+        self.deposits.add_one(match (self.deposit, now) {
+            (Deposit::Success, Some(_)) => CLOCKED,
+            (Deposit::Success, None) => UNCLOCKED,
+            (Deposit::Request, _) => UNDEPOSITED,
+        });
     }
 
     fn on_failure(&self, _verdict: Verdict, _health: Health, _now: Instant) {}
@@ -124,14 +148,36 @@ impl<L: Lock<RatioState> + fmt::Debug + 'static> Budget for RatioBudget<L> {
 }
 
 impl RatioState {
-    fn turn(&mut self, deposits: u64, now: Instant) {
-        let passed = self.window.turn(SUCCESSES, deposits, now);
+    fn turn(&mut self, tallied: [u64; 3], now: Instant) {
+        let (clocked, unclocked) = (tallied[CLOCKED], tallied[UNCLOCKED]);
+        let since = self.window.turn(now);
+        // Whoever knows the time would have turned since, had it not been at once after the last turn.
+        self.window.place(DEPOSITS, clocked, since.from());
+        if since.length() <= self.tenth {
+            self.window.place(DEPOSITS, unclocked, since.from());
+        } else {
+            self.window.spread(DEPOSITS, unclocked, since);
+        }
         let full = u128::from(self.reserve_size) * TOKEN;
-        let earned = u128::from(self.per_second.parts_per_million()) * u128::from(nanos(passed));
+        let earned = u128::from(self.per_second.parts_per_million()) * u128::from(nanos(since.length()));
         self.allowance = self.allowance.saturating_add(earned).min(full);
+        self.refill(match self.deposit {
+            Deposit::Success => clocked.saturating_add(unclocked),
+            Deposit::Request => tallied[UNDEPOSITED],
+        });
+    }
+
+    /// One success, now.
+    fn deposit(&mut self, now: Instant) {
+        self.window.place(DEPOSITS, 1, now);
+        self.refill(1);
+    }
+
+    /// So many successes put back what the reserve has room for and its rate allows.
+    fn refill(&mut self, successes: u64) {
         let room = self.reserve_size - self.reserve;
         let affordable = u32::try_from(self.allowance / TOKEN).unwrap_or(u32::MAX);
-        let refill = room.min(affordable).min(u32::try_from(deposits).unwrap_or(u32::MAX));
+        let refill = room.min(affordable).min(u32::try_from(successes).unwrap_or(u32::MAX));
         self.reserve += refill;
         self.allowance -= u128::from(refill) * TOKEN;
     }
@@ -156,7 +202,7 @@ impl RatioState {
 
     /// ⌊ratio × successes⌋ less the retries: successes rounded down at the window's edge, retries rounded up.
     fn share_left(&self) -> u64 {
-        let earned = u128::from(self.window.at_least(SUCCESSES)) * u128::from(self.ratio.parts_per_million());
+        let earned = u128::from(self.window.at_least(DEPOSITS)) * u128::from(self.ratio.parts_per_million());
         let earned = u64::try_from(earned / u128::from(MILLION)).unwrap_or(u64::MAX);
         earned.saturating_sub(self.window.at_most(FROM_SHARE))
     }
@@ -174,7 +220,7 @@ impl fmt::Debug for RatioState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RatioState")
             .field("ratio", &self.ratio)
-            .field("successes", &self.window.at_least(SUCCESSES))
+            .field("deposits", &self.window.at_least(DEPOSITS))
             .field("retries", &(self.window.at_most(FROM_SHARE) + self.window.at_most(FROM_RESERVE)))
             .field("reserve", &self.reserve)
             .finish_non_exhaustive()
