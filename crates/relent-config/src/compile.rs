@@ -81,10 +81,8 @@ fn named_tables<'t>(root: &Table<'t>, kind: &str, example: &str, report: &mut Re
     let mut tables = BTreeMap::new();
     let Some(item) = root.item(kind) else { return tables };
     if !item.is_table() {
-        report.add(
-            Fault::new(item.span(), format!("`{kind}` must be tables with names"))
-                .mend(format!("write {example}")),
-        );
+        let fault = Fault::new(item.span(), format!("`{kind}` must be tables with names"));
+        report.add(fault.mend(format!("write {example}")));
         return tables;
     }
     let Some(all) = item.table(kind, example, report) else { return tables };
@@ -97,7 +95,12 @@ fn named_tables<'t>(root: &Table<'t>, kind: &str, example: &str, report: &mut Re
                 "{} stands in [{kind}], which has no fields but tables with names",
                 named(inner.name())
             );
-            report.add(Fault::new(inner.key_span(), message).mend(format!("put it under a name: {example}")));
+            let mend = if inner.is_list() {
+                format!("write [{kind}.NAME], with single brackets")
+            } else {
+                format!("put it under a name: {example}")
+            };
+            report.add(Fault::new(inner.key_span(), message).mend(mend));
             continue;
         }
         if Table::check_name(&inner, report).is_some() {

@@ -22,9 +22,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     for candidate in candidates {
         let Some(other) = letters(candidate) else { continue };
         let length = word.len().max(other.len());
-        let distance = distance(&word, &other);
-        let near = distance <= (length / 3).max(1) && distance < length;
-        if near && best.is_none_or(|(least, _)| distance < least) {
+        let most = match best {
+            Some((0, _)) => break,
+            Some((least, _)) => least - 1,
+            None => (length / 3).max(1).min(length.saturating_sub(1)),
+        };
+        if let Some(distance) = distance(&word, &other, most) {
             best = Some((distance, candidate));
         }
         if word.len() >= SHORTEST_PREFIX && other.starts_with(&word) {
@@ -44,22 +47,26 @@ fn letters(word: &str) -> Option<Vec<char>> {
     (letters.len() <= LONGEST).then_some(letters)
 }
 
-/// How many letters must be put in, left out, changed, or swapped with their neighbour (optimal string alignment).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
+/// How many letters must be put in, left out, changed, or swapped with their neighbour (optimal string alignment);
+/// `None` if that is more than `most`.
+fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > most {
+        return None;
+    }
+    let mut before = [0; LONGEST + 1];
+    let mut above: [usize; LONGEST + 1] = std::array::from_fn(|j| j);
     for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
+        let mut row = [i + 1; LONGEST + 1];
         for (j, y) in b.iter().enumerate() {
             let mut least = (above[j] + usize::from(x != y)).min(above[j + 1] + 1).min(row[j] + 1);
             if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
                 least = least.min(before[j - 1] + 1);
             }
-            row.push(least);
+            row[j + 1] = least;
         }
-        before = std::mem::replace(&mut above, row);
+        (before, above) = (above, row);
     }
-    above[b.len()]
+    Some(above[b.len()]).filter(|distance| *distance <= most)
 }
 
 #[cfg(test)]
@@ -68,11 +75,11 @@ mod tests {
 
     #[test]
     fn distances() {
-        let of = |a: &str, b: &str| distance(&letters(a).unwrap(), &letters(b).unwrap());
+        let of = |a: &str, b: &str| distance(&letters(a).unwrap(), &letters(b).unwrap(), 2);
         for (a, b, expected) in
             [("", "", 0), ("", "ab", 2), ("abc", "acb", 1), ("base", "bsae", 1), ("cap", "tap", 1)]
         {
-            assert_eq!((of(a, b), of(b, a)), (expected, expected), "{a} {b}");
+            assert_eq!((of(a, b), of(b, a)), (Some(expected), Some(expected)), "{a} {b}");
         }
     }
 

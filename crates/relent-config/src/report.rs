@@ -73,6 +73,22 @@ impl Report {
         }
     }
 
+    /// Adds the fault that `make` makes, or only counts it where it would not be shown: a file may have a million.
+    pub(crate) fn add_shown(&mut self, span: Range<usize>, make: impl FnOnce(Range<usize>) -> Fault) {
+        if self.keeps(&span) { self.add(make(span)) } else { self.total += 1 }
+    }
+
+    /// Counts faults that are not looked into.
+    pub(crate) fn add_unseen(&mut self, faults: usize) {
+        self.total += faults;
+    }
+
+    /// Whether a fault at `span` would be among those that are shown.
+    pub(crate) fn keeps(&self, span: &Range<usize>) -> bool {
+        let last = self.kept.last_key_value();
+        self.kept.len() < ConfigErrors::MOST || last.is_some_and(|((start, _), _)| span.start < *start)
+    }
+
     /// How many faults were added.
     pub(crate) fn total(&self) -> usize {
         self.total

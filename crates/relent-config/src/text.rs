@@ -14,7 +14,7 @@ use toml::de::DeTable;
 use crate::report::{Fault, Report};
 use crate::source::Source;
 
-use syntax::Kind;
+use syntax::{Faults, Kind};
 
 /// A document, as far as it could be parsed.
 #[derive(Debug)]
@@ -32,7 +32,9 @@ pub(crate) fn parse<'s>(source: &Source<'s>, report: &mut Report) -> Document<'s
     let root = root.into_inner();
     let mut weak = Vec::new();
     let mut whole = true;
-    for (kind, fault) in syntax::faults(source, &root, errors) {
+    let Faults { faults, more } = syntax::faults(source, &root, errors);
+    report.add_unseen(more);
+    for (kind, fault) in faults {
         match kind {
             Kind::Unquoted => weak.push(fault),
             Kind::Twice => report.add(fault),

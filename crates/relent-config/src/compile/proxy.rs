@@ -17,10 +17,9 @@ const MOST_PEERS: usize = 1000;
 
 pub(super) fn read(item: &Item<'_>, report: &mut Report) -> Option<ProxyConfig> {
     if !item.is_table() {
-        report.add(
-            Fault::new(item.span(), "`proxy` must be a table")
-                .mend(format!("write [proxy], then listen = {EXAMPLE}")),
-        );
+        let brackets = if item.is_list() { " with single brackets" } else { "" };
+        let mend = format!("write [proxy]{brackets}, and listen = {EXAMPLE} below it");
+        report.add(Fault::new(item.span(), "`proxy` must be a table").mend(mend));
         return None;
     }
     let table = item.table("[proxy]", EXAMPLE, report)?;

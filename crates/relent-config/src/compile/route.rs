@@ -20,7 +20,7 @@ const FIRST: &str = "put this one first, or leave it out";
 
 /// The longest path prefix, and the most methods.
 const LONGEST: usize = 2000;
-const MOST_METHODS: usize = 50;
+const MOST_METHODS: usize = 20;
 
 /// What routes may name.
 pub(super) struct Names<'n, 't> {
@@ -31,6 +31,13 @@ pub(super) struct Names<'n, 't> {
 /// Reads all routes, in order.
 pub(super) fn read_all(root: &Table<'_>, names: &Names<'_, '_>, report: &mut Report) -> Vec<Route> {
     let Some(item) = root.item("route") else { return Vec::new() };
+    if item.is_table() {
+        report.add(
+            Fault::new(item.span(), "`route` must be a list of tables")
+                .mend("write [[route]], with double brackets"),
+        );
+        return Vec::new();
+    }
     let Some(list) = item.list("[{ path = \"/\", upstream = \"api\", policy = \"api\" }]", report) else {
         return Vec::new();
     };
@@ -66,7 +73,9 @@ fn read_name(table: &Table<'_>, kind: &str, names: &Named<'_>, report: &mut Repo
     if names.contains_key(name) {
         return Some(name.to_owned());
     }
-    let mend = offer(name, known).unwrap_or_else(|| format!("add [{kind}.NAME], the file has none"));
+    // Not looked for where it would not be shown: a file may have a thousand routes to a thousand names.
+    let near = if report.keeps(&item.span()) { offer(name, known) } else { None };
+    let mend = near.unwrap_or_else(|| format!("add [{kind}.NAME], the file has none"));
     item.refuse(format!("there is no [{kind}] of this name"), mend, report);
     None
 }
@@ -143,7 +152,7 @@ fn read_methods(item: &Item<'_>, report: &mut Report) -> Option<Vec<String>> {
         let wrong = if list.is_empty() {
             "it is empty, so the route could never match"
         } else {
-            "it has over 50 entries"
+            "it has over 20 entries"
         };
         item.refuse(wrong, "write methods = [\"GET\"], or leave it out for every method", report);
         return None;
@@ -190,31 +199,29 @@ fn refuse_hidden(
     report: &mut Report,
 ) {
     let mut left: Option<Vec<&String>> = matcher.methods.as_ref().map(|own| own.iter().collect());
-    let mut alone = true;
     for (earlier, span) in before.iter().filter(|(earlier, _)| earlier.covers_place(matcher)) {
         match (&earlier.methods, &mut left) {
-            (None, _) => (alone, left) = (true, Some(Vec::new())),
-            (Some(taken), Some(left)) => {
-                left.retain(|method| !taken.contains(method));
-                alone = matcher.methods.iter().flatten().all(|method| taken.contains(method));
-            }
+            (None, _) => left = Some(Vec::new()),
+            // Sorted by `read_methods`.
+            (Some(taken), Some(left)) => left.retain(|method| taken.binary_search(method).is_err()),
             (Some(_), None) => {}
         }
-        if left.as_ref().is_none_or(|left| !left.is_empty()) {
-            continue;
+        if left.as_ref().is_some_and(Vec::is_empty) {
+            report.add(hidden(matcher, table.span(), earlier, span.clone()));
+            return;
         }
-        let (message, which, mend) = match (earlier == matcher, alone) {
-            (true, _) => {
-                ("this route has the same matcher as an earlier one", "the earlier one", "leave one out")
-            }
-            (_, true) => {
-                ("this route can never match: an earlier one takes all its requests", "that one", FIRST)
-            }
-            _ => {
-                ("this route can never match: earlier ones take all its requests", "the last of them", FIRST)
-            }
-        };
-        report.add(Fault::new(table.span(), message).related(which, span.clone()).mend(mend));
-        return;
     }
+}
+
+/// The fault of a route that `earlier` takes the last requests from.
+fn hidden(matcher: &Matcher, at: Range<usize>, earlier: &Matcher, span: Range<usize>) -> Fault {
+    let takes = |method| earlier.methods.as_ref().is_none_or(|taken| taken.contains(method));
+    let (message, which, mend) = if earlier == matcher {
+        ("this route has the same matcher as an earlier one", "the earlier one", "leave one out")
+    } else if earlier.methods.is_none() || matcher.methods.iter().flatten().all(takes) {
+        ("this route can never match: an earlier one takes all its requests", "that one", FIRST)
+    } else {
+        ("this route can never match: earlier ones take all its requests", "the last of them", FIRST)
+    };
+    Fault::new(at, message).related(which, span).mend(mend)
 }

@@ -61,15 +61,20 @@ impl<'t> Item<'t> {
         i128::from_str_radix(whole.as_str(), whole.radix()).ok()
     }
 
+    pub(crate) fn is_list(&self) -> bool {
+        self.value.is_array()
+    }
+
     pub(crate) fn is_table(&self) -> bool {
         self.value.is_table()
     }
 
     /// Adds a fault of this value: what it is, and what is wrong with that.
     pub(crate) fn refuse(&self, wrong: impl std::fmt::Display, mend: impl Into<String>, report: &mut Report) {
-        let verb = if self.listed { "has" } else { "is" };
-        let message = format!("{} {verb} {}: {wrong}", named(self.name), self.shown());
-        report.add(Fault::new(self.span(), message).mend(mend));
+        report.add_shown(self.span(), |span| {
+            let verb = if self.listed { "has" } else { "is" };
+            Fault::new(span, format!("{} {verb} {}: {wrong}", named(self.name), self.shown())).mend(mend)
+        });
     }
 
     /// Text; anything else is a fault.
@@ -203,13 +208,14 @@ impl<'t> Item<'t> {
 
     /// Adds the fault that this is something else than its field takes.
     pub(crate) fn mismatch<T>(&self, expected: &str, example: &str, report: &mut Report) -> Option<T> {
-        let (who, mend) = if self.listed {
-            (format!("an entry of {}", named(self.name)), format!("write {example}"))
-        } else {
-            (named(self.name).to_string(), format!("write {} = {example}", self.name))
-        };
-        let message = format!("{who} must be {expected}, not {}", self.kind());
-        report.add(Fault::new(self.span(), message).mend(mend));
+        report.add_shown(self.span(), |span| {
+            let (who, mend) = if self.listed {
+                (format!("an entry of {}", named(self.name)), format!("write {example}"))
+            } else {
+                (named(self.name).to_string(), format!("write {} = {example}", self.name))
+            };
+            Fault::new(span, format!("{who} must be {expected}, not {}", self.kind())).mend(mend)
+        });
         None
     }
 

@@ -22,16 +22,28 @@ pub(super) enum Kind {
     Lost,
 }
 
+/// The faults of a text.
+pub(super) struct Faults {
+    pub(super) faults: Vec<(Kind, Fault)>,
+    /// How many there are beside these.
+    pub(super) more: usize,
+}
+
 /// The faults by their place. What follows a lost one in its line follows from it, and is left out.
-pub(super) fn faults(source: &Source<'_>, root: &DeTable<'_>, errors: Vec<Error>) -> Vec<(Kind, Fault)> {
-    let mut errors: Vec<_> = errors.into_iter().map(|error| (error.span().unwrap_or(0..0), error)).collect();
+pub(super) fn faults(source: &Source<'_>, root: &DeTable<'_>, errors: Vec<Error>) -> Faults {
+    let mut errors: Vec<_> =
+        errors.into_iter().map(|error| (error.span().unwrap_or_else(|| deepest(source)), error)).collect();
     errors.sort_by_key(|(span, _)| span.start);
     errors.dedup_by(|(span, error), (earlier, first)| span == earlier && error.message() == first.message());
     let mut faults = Vec::new();
-    let mut lost_line = 0;
+    let (mut more, mut lost_line) = (0, 0);
     for (span, error) in errors {
         let line = source.line(source.boundary(span.start));
-        if line == lost_line || faults.len() == MOST {
+        if line == lost_line {
+            continue;
+        }
+        if faults.len() == MOST {
+            more += 1;
             continue;
         }
         let (kind, fault) = translate(source, root, span, error.message());
@@ -40,7 +52,7 @@ pub(super) fn faults(source: &Source<'_>, root: &DeTable<'_>, errors: Vec<Error>
         }
         faults.push((kind, fault));
     }
-    faults
+    Faults { faults, more }
 }
 
 fn translate(source: &Source<'_>, root: &DeTable<'_>, span: Range<usize>, message: &str) -> (Kind, Fault) {
@@ -70,6 +82,9 @@ fn translate(source: &Source<'_>, root: &DeTable<'_>, span: Range<usize>, messag
         "invalid unquoted key" | "key with no value" if colon => {
             ("a name is followed by `=`, not by `:`", "write name = value")
         }
+        "recursion limit" | "cannot recurse further; max recursion depth met" => {
+            ("it is nested too deeply", "a policy file has no more than a few levels")
+        }
         "key with no value" => ("a name without a value", "write name = value, one to a line"),
         other => (other, ""),
     };
@@ -80,6 +95,18 @@ fn translate(source: &Source<'_>, root: &DeTable<'_>, span: Range<usize>, messag
         (mend, _) => fault(what, mend),
     };
     (Kind::Lost, fault)
+}
+
+/// The line with the most points: the one fault that the parser gives no place for is a name of too many parts.
+fn deepest(source: &Source<'_>) -> Range<usize> {
+    let points = |line: &str| line.bytes().filter(|b| *b == b'.').count();
+    let mut start = 0;
+    let lines = source.text().split_inclusive('\n').map(|line| {
+        start += line.len();
+        (points(line), start - line.len())
+    });
+    let at = lines.max_by_key(|(points, at)| (*points, usize::MAX - at)).map_or(0, |(_, at)| at);
+    at..source.extent(source.line(at)).end
 }
 
 /// The mend of text without quotes, or with typographic ones.

@@ -77,9 +77,13 @@ impl<'t> Table<'t> {
     /// Faults for all fields that aren't among `known`. `inner` are the fields of its inner tables, for those who wrote
     /// one a level too high.
     pub(crate) fn refuse_unknown(&self, known: &[&str], inner: &[(&str, &[&str])], report: &mut Report) {
-        for item in self.items().filter(|item| !known.contains(&item.name())) {
-            let message = format!("{} is no field of {}", named(item.name()), self.title);
-            report.add(Fault::new(item.key_span(), message).mend(self.mend(item.name(), known, inner)));
+        let mut unknown: Vec<_> = self.items().filter(|item| !known.contains(&item.name())).collect();
+        unknown.sort_by_key(|item| item.key_span().start);
+        for item in unknown {
+            report.add_shown(item.key_span(), |span| {
+                let message = format!("{} is no field of {}", named(item.name()), self.title);
+                Fault::new(span, message).mend(self.mend(item.name(), known, inner))
+            });
         }
     }
 

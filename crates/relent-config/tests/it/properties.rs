@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use relent_config::{ConfigErrors, format_duration, format_size, parse, parse_duration, parse_size};
 
 const SAMPLE: &str = include_str!("../../samples/relent.toml");
@@ -76,7 +77,13 @@ fn shown(text: &str) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    // A fixed seed: a run says the same as the one before. Raise the cases by hand to look further.
+    #![proptest_config(ProptestConfig {
+        cases: 512,
+        rng_seed: RngSeed::Fixed(7),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_text(text in any::<String>()) {
