@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::measure::{LaneReport, RECOVERED, WINDOW};
-use crate::render::percent;
 
 /// One row a lane.
 pub(crate) fn table(lanes: &[LaneReport]) -> String {
@@ -20,9 +19,9 @@ pub(crate) fn table(lanes: &[LaneReport]) -> String {
 /// The legend.
 pub(crate) fn legend() -> String {
     format!(
-        "calm: GETs before the outage and after the recovery. answer after: time to the answer or the error, all\n\
-         calls. load: attempts by calls, both begun in the outage. recovered: from the outage's end until\n\
-         {:.0} % of the calls of {} s succeed.\n",
+        "calm: GETs well before the outage, and after the recovery. answer after: until the answer or the error\n\
+         came, all calls. load: attempts by calls, both begun in the outage. recovered: from the outage's end on,\n\
+         until {:.0} % of the calls of {} s succeed. executed twice: within the run.\n",
         RECOVERED * 100.0,
         WINDOW.as_secs()
     )
@@ -32,8 +31,8 @@ fn row(report: &LaneReport) -> String {
     format!(
         "{:10}{:>9}{:>9}{:>9}{:>9}{:>8.2}     {:<20}{}\n",
         report.lane.title(),
-        percent(report.success_calm),
-        percent(report.success),
+        share(report.success_calm),
+        share(report.success),
         millis(report.p50),
         millis(report.p99),
         report.load_factor_outage,
@@ -45,6 +44,11 @@ fn row(report: &LaneReport) -> String {
 /// The moment of recovery as text.
 pub(crate) fn recovered(after: Option<Duration>) -> String {
     after.map_or_else(|| "not within the run".to_owned(), |after| format!("{:.1} s", after.as_secs_f64()))
+}
+
+/// A share as text, with one decimal place so that they stand under each other; only all is 100 %.
+fn share(share: f64) -> String {
+    if share == 1.0 { "100 %".to_owned() } else { format!("{:.1} %", (share * 1000.0).floor() / 10.0) }
 }
 
 fn millis(length: Duration) -> String {
@@ -117,10 +121,15 @@ mod tests {
                  success         answer after    load in    recovered           payments
               calm   overall     p50      p99   outage     after               executed twice
 no retries   98.1 %   55.2 %    41 ms   251 ms    1.00     7.6 s               0
-naive       >99.9 %   25.1 %    41 ms   752 ms    2.83     not within the run  213
-textbook    >99.9 %   25.1 %    41 ms   752 ms    2.81     not within the run  201
+naive        99.9 %   25.1 %    41 ms   752 ms    2.83     not within the run  213
+textbook     99.9 %   25.1 %    41 ms   752 ms    2.81     not within the run  201
 relent        100 %   53.8 %    41 ms   251 ms    1.09     8.2 s               0
 ";
         assert_eq!(table(&testing::reports()), expected);
+    }
+
+    #[test]
+    fn only_all_is_a_hundred_percent() {
+        assert_eq!([1.0, 0.99999, 0.24, 0.0].map(share), ["100 %", "99.9 %", "24.0 %", "0.0 %"]);
     }
 }

@@ -56,3 +56,27 @@ fn ended(status: StatusCode, stopped: Option<Stopped>) -> Ending {
         ambiguous: stopped.is_some_and(|stopped| stopped.ambiguous),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use relent::{Jitter, defaults};
+
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_what_the_demo_says_of_them() {
+        let policy = Policy::builder().build().unwrap();
+        let about = crate::demo::lane::Lane::Relent.about();
+        assert_eq!(about, "relent's defaults: 3 tries, the same waits, and a budget of 10 %");
+        assert_eq!((policy.attempts(), policy.backoff().jitter()), (3, Jitter::Full));
+        assert_eq!(defaults::BUDGET_RATIO, relent::Ratio::percent(10));
+        let ceilings = [1, 2].map(crate::demo::lane::loops::textbook_ceiling);
+        assert_eq!(ceilings, [defaults::BASE, defaults::BASE * 2]);
+    }
+
+    #[test]
+    fn an_ending_is_what_the_response_and_its_reason_say() {
+        let fine = ended(StatusCode::OK, None);
+        assert_eq!(fine, Ending { ok: true, stop: Some(StopReason::Succeeded), ambiguous: false });
+    }
+}
