@@ -200,16 +200,23 @@ impl RatioState {
         }
     }
 
-    /// ⌊ratio × successes⌋ less the retries: successes rounded down at the window's edge, retries rounded up.
+    /// What the share still affords.
     fn share_left(&self) -> u64 {
-        let earned = u128::from(self.window.at_least(DEPOSITS)) * u128::from(self.ratio.parts_per_million());
-        let earned = u64::try_from(earned / u128::from(MILLION)).unwrap_or(u64::MAX);
-        earned.saturating_sub(self.window.at_most(FROM_SHARE))
+        self.earned().saturating_sub(self.window.at_most(FROM_SHARE))
     }
 
+    /// What the reserve still affords. It makes up for successes that have left the window before the retries that they
+    /// paid for, so that both sources together stay exact.
     fn reserve_left(&self) -> u32 {
-        let spent = u32::try_from(self.window.at_most(FROM_RESERVE)).unwrap_or(u32::MAX);
+        let overdrawn = self.window.at_most(FROM_SHARE).saturating_sub(self.earned());
+        let spent = u32::try_from(self.window.at_most(FROM_RESERVE) + overdrawn).unwrap_or(u32::MAX);
         self.reserve.min(self.reserve_size.saturating_sub(spent))
+    }
+
+    /// ⌊ratio × deposits⌋: deposits rounded down at the window's edge, as retries are rounded up.
+    fn earned(&self) -> u64 {
+        let earned = u128::from(self.window.at_least(DEPOSITS)) * u128::from(self.ratio.parts_per_million());
+        u64::try_from(earned / u128::from(MILLION)).unwrap_or(u64::MAX)
     }
 }
 
