@@ -37,6 +37,16 @@ impl Bits {
     pub(crate) fn seeded(seed: u64) -> Bits {
         Bits(Cell::new(seed))
     }
+
+    /// A number in `0..below`.
+    pub(crate) fn below(&self, below: u64) -> u64 {
+        ((u128::from(self.next_u64()) * u128::from(below)) >> 64) as u64
+    }
+
+    /// True with this probability.
+    pub(crate) fn chance(&self, probability: f64) -> bool {
+        (self.next_u64() as f64) < probability * (u64::MAX as f64)
+    }
 }
 
 impl Random for Bits {

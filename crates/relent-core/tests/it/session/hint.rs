@@ -62,7 +62,11 @@ fn a35_absurd_hints_saturate() {
                 let rig = Rig::new(policy.clone().build().unwrap());
                 let (mut session, launch) = rig.begun(at(0));
                 let stop = stopped(session.failed(&rig.context(), launch.id, throttled(hint), at(10)));
-                assert_eq!((stop.reason, stop.hint), (StopReason::HintTooLong, Some(wait)));
+                assert_eq!(stop.reason, StopReason::HintTooLong);
+                assert!(
+                    stop.hint.unwrap() >= Duration::from_nanos(u64::MAX - 1),
+                    "{wait:?} is told, if not all of it"
+                );
             }
         }
     }
