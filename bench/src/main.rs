@@ -10,6 +10,7 @@
 
 mod cases;
 mod counting;
+mod waiting;
 
 use std::process::ExitCode;
 
@@ -21,9 +22,13 @@ static ALLOCATOR: Counting = Counting;
 
 fn main() -> ExitCode {
     let names: Vec<String> = std::env::args().skip(1).collect();
+    if names == ["waiting"] {
+        waiting::report(1_000_000);
+        return ExitCode::SUCCESS;
+    }
     if let Some(unknown) = names.iter().find(|name| !CASES.iter().any(|case| case.name == *name)) {
         let known: Vec<_> = CASES.iter().map(|case| case.name).collect();
-        eprintln!("relent-bench: there is no case `{unknown}`; the cases are {}", known.join(", "));
+        eprintln!("relent-bench: there is no case `{unknown}`; the cases are waiting, {}", known.join(", "));
         return ExitCode::from(2);
     }
     println!("{:<16} {:>11}  what", "case", "allocations");

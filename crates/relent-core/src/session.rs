@@ -13,6 +13,7 @@ use alloc::sync::Arc;
 use core::time::Duration;
 
 use crate::budget::Permit;
+use crate::time::nanos;
 use crate::waiting::Seat;
 use crate::{
     Breaker, Budget, Credit, Failure, FreeRepeats, Health, Instant, Policy, Random, Repeat, Used, WaitingRoom,
@@ -129,8 +130,12 @@ struct Troubles {
     origin: WaitOrigin,
     seat: Option<Seat>,
     permit: Option<Permit>,
-    stop: Option<Stop>,
+    /// Why the call ended, and in nanoseconds what the server had asked for; `NO_HINT` if it had not.
+    reason: Option<StopReason>,
+    hint: u64,
 }
+
+const NO_HINT: u64 = u64::MAX;
 
 impl Session {
     /// A call that starts at `now`, may be repeated as `repeat` says, and has to end by `deadline` (the caller's, the
@@ -299,6 +304,24 @@ impl Session {
         self.ledger.used()
     }
 
+    /// The attempt in flight.
+    #[must_use]
+    pub fn running(&self) -> Option<AttemptId> {
+        (self.phase == Phase::Running).then(|| AttemptId::numbered(self.launched))
+    }
+
+    /// When the time of the attempt in flight is up, or was of the last one.
+    #[must_use]
+    pub fn ends(&self) -> Instant {
+        self.ends
+    }
+
+    /// The attempt credit that the attempt in flight was told of; 0 if nothing was said.
+    #[must_use]
+    pub fn told(&self) -> u32 {
+        self.ledger.told()
+    }
+
     /// Whose word the present wait follows; `None` if the call is not waiting.
     #[must_use]
     pub fn wait_origin(&self) -> Option<WaitOrigin> {
@@ -410,21 +433,19 @@ impl Session {
     }
 
     fn stop(&mut self, reason: StopReason, hint: Option<Duration>) -> Step {
-        let stop = Stop { reason, attempts: self.launched, ambiguous: self.ambiguous, hint };
         self.phase = Phase::Over;
-        self.troubles().stop = Some(stop);
-        Step::Stop(stop)
+        let troubles = self.troubles();
+        troubles.reason = Some(reason);
+        troubles.hint = hint.map_or(NO_HINT, nanos);
+        Step::Stop(self.ended())
     }
 
     /// How a call that is over has ended.
     fn ended(&self) -> Stop {
-        let success = Stop {
-            reason: StopReason::Succeeded,
-            attempts: self.launched,
-            ambiguous: self.ambiguous,
-            hint: None,
-        };
-        self.troubles.as_ref().and_then(|troubles| troubles.stop).unwrap_or(success)
+        let told = self.troubles.as_ref().and_then(|troubles| Some((troubles.reason?, troubles.hint)));
+        let (reason, hint) = told.unwrap_or((StopReason::Succeeded, NO_HINT));
+        let hint = (hint != NO_HINT).then(|| Duration::from_nanos(hint));
+        Stop { reason, attempts: self.launched, ambiguous: self.ambiguous, hint }
     }
 
     /// The answer to an input that no longer matters.

@@ -1,5 +1,7 @@
 //! The blocking driver: the same session, a thread that waits.
 
+use std::time::Duration;
+
 use relent_core::{Repeat, Step};
 
 use crate::attempt::Attempt;
@@ -24,7 +26,10 @@ impl<C, T: BlockingTimer> Retry<C, T> {
     /// let cargo = Retry::default().run_blocking(|_| std::fs::read_to_string("Cargo.toml"));
     /// assert!(cargo.is_ok_and(|text| text.contains("relent")));
     /// ```
-    pub fn run_blocking<V, E>(&self, operation: impl FnMut(Attempt) -> Result<V, E>) -> Result<V, RetryError<E>>
+    pub fn run_blocking<V, E>(
+        &self,
+        operation: impl FnMut(Attempt) -> Result<V, E>,
+    ) -> Result<V, RetryError<E>>
     where
         C: Classify<E>,
     {
@@ -53,28 +58,60 @@ impl<C, T: BlockingTimer> Retry<C, T> {
     where
         C: Classify<E>,
     {
-        let mut failures = Failures::new(self.shared.keep_errors);
-        let mut call = Call::new(self, repeat);
-        let mut step = call.begin();
-        loop {
-            step = match step {
-                Step::Launch(launch) => match call.inside().enter(|| operation(Attempt::new(&launch))) {
-                    Ok(value) => {
-                        call.succeeded();
-                        return Ok(value);
-                    }
-                    Err(error) => {
-                        let failure = self.classify.classify(&error);
-                        failures.add(error);
-                        call.failed(failure)
-                    }
-                },
-                Step::Wait { until } => {
-                    self.shared.timer.block_until(until);
-                    call.due()
-                }
-                Step::Stop(stop) => return Err(RetryError::new(stop, call.elapsed(), failures)),
+        let mut call = Call::<_>::new(self, repeat);
+        let mut first = match call.open() {
+            Ok(first) => first,
+            Err(stop) => return Err(RetryError::new(stop, Duration::ZERO, Failures::new(false))),
+        };
+        let attempt = Attempt::new(&first.launch());
+        match first.inside.enter_from(first.outside, || operation(attempt)) {
+            Ok(value) => {
+                call.succeeded_at_once(&first);
+                Ok(value)
             }
+            Err(error) => {
+                call.goes_on(&first);
+                self.go_on_blocking(call, error, operation)
+            }
+        }
+    }
+
+    /// The first attempt failed.
+    #[cold]
+    fn go_on_blocking<V, E>(
+        &self,
+        mut call: Call<&Self>,
+        error: E,
+        mut operation: impl FnMut(Attempt) -> Result<V, E>,
+    ) -> Result<V, RetryError<E>>
+    where
+        C: Classify<E>,
+    {
+        let mut failures = Failures::new(self.shared.keep_errors);
+        let mut outcome = Err(error);
+        loop {
+            let mut step = match outcome {
+                Ok(value) => {
+                    call.succeeded();
+                    return Ok(value);
+                }
+                Err(error) => {
+                    let failure = self.classify.classify(&error);
+                    failures.add(error);
+                    call.failed(failure)
+                }
+            };
+            let launch = loop {
+                match step {
+                    Step::Launch(launch) => break launch,
+                    Step::Stop(stop) => return Err(RetryError::new(stop, call.elapsed(), failures)),
+                    Step::Wait { until } => {
+                        self.shared.timer.block_until(until);
+                        step = call.due();
+                    }
+                }
+            };
+            outcome = call.inside().enter(|| operation(Attempt::new(&launch)));
         }
     }
 }

@@ -46,24 +46,38 @@ impl<C, T: Clock> Handle for &Retry<C, T> {
 
 /// One call. Dropped before its end, everything that it holds goes back.
 #[derive(Debug)]
-pub(crate) struct Call<H: Handle> {
+pub(crate) struct Call<H: Handle, K = ()> {
     handle: H,
-    repeat: Repeat,
-    /// `None` until the first attempt has failed, or has to be waited for.
-    /// `ManuallyDrop`, so that the end of a call that needs none of it is one comparison; [`Call::end_early`] drops it.
-    live: Option<ManuallyDrop<Live>>,
+    stage: Stage<K>,
+}
+
+/// How far a call has come.
+#[derive(Debug)]
+enum Stage<K> {
+    /// The first attempt has not been polled, or may still end at once. What may be repeated is known.
+    Opening(Repeat),
+    /// Everything else. `ManuallyDrop`, so that the end of a call that never came here is one comparison;
+    /// [`Call::end_early`] drops it.
+    Live(ManuallyDrop<Live<K>>),
+}
+
+impl<K> Stage<K> {
+    #[inline]
+    fn live(&self) -> Option<&Live<K>> {
+        if let Stage::Live(live) = self { Some(live) } else { None }
+    }
 }
 
 /// A call that takes its time.
 #[derive(Debug)]
-struct Live {
+struct Live<K> {
     session: Session,
-    /// The attempt in flight: its id, its end, and what it was told.
-    launch: Option<Launch>,
-    /// What it grants to the calls inside it.
+    /// What the attempt in flight grants to the calls inside it.
     inside: Surroundings,
-    /// The first clock reading.
-    began: Option<Instant>,
+    /// The first clock reading; `NEVER` before it.
+    began: Instant,
+    /// What the driver keeps of a call that takes its time.
+    kept: K,
 }
 
 /// A call's first attempt, while it may still end at once.
@@ -85,17 +99,18 @@ impl First {
     }
 }
 
-impl<H: Handle> Call<H> {
+impl<H: Handle, K: Default> Call<H, K> {
     #[inline]
-    pub(crate) fn new(handle: H, repeat: Repeat) -> Call<H> {
-        Call { handle, repeat, live: None }
+    pub(crate) fn new(handle: H, repeat: Repeat) -> Call<H, K> {
+        Call { handle, stage: Stage::Opening(repeat) }
     }
 
     /// How the call opens, if it does so as all plain calls of the handle do: then nothing needs to be asked.
     #[inline]
     pub(crate) fn opens_plain(&self) -> Option<&Plain> {
         let plain = self.shared().plain.as_ref()?;
-        (Surroundings::current().is_nothing() && self.repeat == Repeat::Yes).then_some(plain)
+        let yes = matches!(self.stage, Stage::Opening(Repeat::Yes));
+        (Surroundings::current().is_nothing() && yes).then_some(plain)
     }
 
     /// A plain first attempt does not end at once: from now on the clock is looked at.
@@ -115,7 +130,7 @@ impl<H: Handle> Call<H> {
         let timed = shared.policy.is_timed() || !outside.bound().is_none();
         let began = timed.then(|| shared.timer.now());
         let now = began.unwrap_or(Instant::ZERO);
-        let opening = Opening::begin(&shared.context(), self.repeat, outside.bound().deadline(now), now)
+        let opening = Opening::begin(&shared.context(), self.repeat(), outside.bound().deadline(now), now)
             .map_err(|reason| self.refused(reason))?;
         let inside = Surroundings::new(opening.left(), Bound::at(opening.launch().ends_below()));
         Ok(First { opening, inside, outside: Surroundings::current(), began })
@@ -128,12 +143,18 @@ impl<H: Handle> Call<H> {
 
     /// The first attempt goes on, or has failed.
     pub(crate) fn goes_on(&mut self, first: &First) {
-        let session = first.opening.into_session(&self.shared().policy, self.repeat);
-        let live = Live { session, launch: Some(first.launch()), inside: first.inside, began: first.began };
-        self.live = Some(ManuallyDrop::new(live));
+        let session = first.opening.into_session(&self.shared().policy, self.repeat());
+        let live = Live {
+            session,
+            inside: first.inside,
+            began: first.began.unwrap_or(Instant::NEVER),
+            kept: K::default(),
+        };
+        self.stage = Stage::Live(ManuallyDrop::new(live));
     }
 
     /// Opens the call for drivers that wait anyway.
+    #[cfg(feature = "http")]
     pub(crate) fn begin(&mut self) -> Step {
         match self.open() {
             Ok(first) => {
@@ -147,7 +168,9 @@ impl<H: Handle> Call<H> {
 
     /// Says before the first attempt that less may be repeated.
     pub(crate) fn narrow(&mut self, repeat: Repeat) {
-        self.repeat = repeat;
+        if let Stage::Opening(rule) = &mut self.stage {
+            *rule = repeat;
+        }
     }
 
     #[inline]
@@ -165,22 +188,27 @@ impl<H: Handle> Call<H> {
         &mut self.live().inside
     }
 
+    /// What the driver keeps of the call; `None` before it is under way.
+    pub(crate) fn kept(&mut self) -> Option<&mut K> {
+        if let Stage::Live(live) = &mut self.stage { Some(&mut live.kept) } else { None }
+    }
+
     /// When the attempt in flight has to end. Reads the clock where nothing has yet, so that `elapsed` counts from the
     /// first attempt that did not end at once.
     pub(crate) fn ends(&mut self) -> Option<Instant> {
-        if self.live().began.is_none() {
-            self.live().began = Some(self.shared().timer.now());
+        if self.live().began.is_never() {
+            self.live().began = self.shared().timer.now();
         }
-        self.live().launch.map(|launch| launch.ends).filter(|ends| !ends.is_never())
+        Some(self.live().session.ends()).filter(|ends| !ends.is_never())
     }
 
     pub(crate) fn succeeded(&mut self) {
-        let Call { handle, live: Some(live), .. } = self else { return };
-        let Some(launch) = live.launch else { return };
+        let Call { handle, stage: Stage::Live(live) } = self else { return };
+        let Some(id) = live.session.running() else { return };
         let shared = &*handle.retry().shared;
         // A clock that was not needed so far is not read for this.
         let used = live.used();
-        live.session.succeeded(&shared.context(), launch.id, used, None);
+        live.session.succeeded(&shared.context(), id, used, None);
         if live.session.launched() > 1 {
             shared.tell(&Event::Recovered { attempts: live.session.launched() });
         }
@@ -200,8 +228,9 @@ impl<H: Handle> Call<H> {
     /// The wait is over.
     #[cold]
     pub(crate) fn due(&mut self) -> Step {
-        let Call { handle, live, .. } = self;
-        let live = live.as_mut().expect("only a call that is under way waits");
+        let Call { handle, stage: Stage::Live(live) } = self else {
+            panic!("only a call that is under way waits")
+        };
         let shared = &*handle.retry().shared;
         let step = live.session.due(&shared.context(), shared.timer.now());
         live.remember(&step);
@@ -211,36 +240,22 @@ impl<H: Handle> Call<H> {
         step
     }
 
-    /// The caller gave up, with a word or by dropping the call.
-    #[cold]
-    pub(crate) fn abandon(&mut self) -> Stop {
-        let Call { handle, live, .. } = self;
-        let Some(live) = live else { return cancelled() };
-        let shared = &*handle.retry().shared;
-        let now = (live.began.is_some() && shared.policy.breaker().is_some()).then(|| shared.timer.now());
-        let open = !live.session.is_over();
-        let stop = live.session.abandon(&shared.context(), now);
-        if open {
-            shared.tell(&Event::Stopped(stop));
-        }
-        stop
-    }
-
     pub(crate) fn elapsed(&self) -> Duration {
-        let began = self.live.as_ref().and_then(|live| live.began);
-        began.map_or(Duration::ZERO, |began| self.shared().timer.now().since(began))
+        let began = self.stage.live().map_or(Instant::NEVER, |live| live.began);
+        if began.is_never() { Duration::ZERO } else { self.shared().timer.now().since(began) }
     }
 
     fn ended(&mut self, failure: Failure, input: Input) -> Step {
-        let Call { handle, live, .. } = self;
-        let live = live.as_mut().expect("only a call that is under way has an attempt");
-        let launch = live.launch.expect("an attempt was launched");
+        let Call { handle, stage: Stage::Live(live) } = self else {
+            panic!("only a call that is under way has an attempt")
+        };
+        let id = live.session.running().expect("an attempt is in flight");
         let failure = failure.used(live.used());
         let shared = &*handle.retry().shared;
         let now = shared.timer.now();
-        live.began.get_or_insert(now);
-        shared.tell(&Event::Failed { attempt: launch.number, failure });
-        let step = input(&mut live.session, &shared.context(), launch.id, failure, now);
+        live.began = live.began.min(now);
+        shared.tell(&Event::Failed { attempt: id.get(), failure });
+        let step = input(&mut live.session, &shared.context(), id, failure, now);
         match step {
             Step::Stop(stop) => shared.tell(&Event::Stopped(stop)),
             Step::Wait { until } => {
@@ -256,23 +271,46 @@ impl<H: Handle> Call<H> {
     }
 
     #[cold]
-    #[inline(never)]
-    fn end_early(&mut self) {
-        if !self.live().session.is_over() {
-            self.abandon();
-        }
-        drop(self.live.take().map(ManuallyDrop::into_inner));
-    }
-
-    #[cold]
     fn refused(&self, reason: StopReason) -> Stop {
         let stop = Stop { reason, attempts: 0, ambiguous: false, hint: None };
         self.shared().tell(&Event::Stopped(stop));
         stop
     }
 
-    fn live(&mut self) -> &mut Live {
-        self.live.as_mut().expect("the call is under way")
+    fn live(&mut self) -> &mut Live<K> {
+        match &mut self.stage {
+            Stage::Live(live) => live,
+            Stage::Opening(_) => panic!("the call is not under way yet"),
+        }
+    }
+
+    fn repeat(&self) -> Repeat {
+        if let Stage::Opening(repeat) = self.stage { repeat } else { Repeat::No }
+    }
+}
+
+impl<H: Handle, K> Call<H, K> {
+    /// The caller gave up, with a word or by dropping the call.
+    #[cold]
+    pub(crate) fn abandon(&mut self) -> Stop {
+        let Call { handle, stage: Stage::Live(live) } = self else { return cancelled() };
+        let shared = &*handle.retry().shared;
+        let now = (!live.began.is_never() && shared.policy.breaker().is_some()).then(|| shared.timer.now());
+        let open = !live.session.is_over();
+        let stop = live.session.abandon(&shared.context(), now);
+        if open {
+            shared.tell(&Event::Stopped(stop));
+        }
+        stop
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_early(&mut self) {
+        self.abandon();
+        if let Stage::Live(live) = std::mem::replace(&mut self.stage, Stage::Opening(Repeat::No)) {
+            drop(ManuallyDrop::into_inner(live));
+        }
     }
 }
 
@@ -281,21 +319,18 @@ fn cancelled() -> Stop {
     Stop { reason: StopReason::Cancelled, attempts: 0, ambiguous: false, hint: None }
 }
 
-impl Live {
-    /// Remembers the attempt that a step launches.
+impl<K> Live<K> {
+    /// Remembers what the attempt that a step launches grants.
     fn remember(&mut self, step: &Step) {
-        if let Step::Launch(launch) = *step {
+        if let Step::Launch(launch) = step {
             self.inside = Surroundings::new(launch.left, Bound::at(launch.ends_below()));
-            self.launch = Some(launch);
         }
     }
 
     /// How much of what it was told the attempt in flight has used.
     fn used(&self) -> Used {
-        match (self.launch.and_then(|launch| launch.left), self.inside.left()) {
-            (Some(told), Some(left)) => Used::Reported(told.saturating_sub(left)),
-            _ => Used::Unsaid,
-        }
+        let told = self.session.told();
+        Used::Reported(told.saturating_sub(self.inside.left().unwrap_or(told)))
     }
 }
 
@@ -308,10 +343,10 @@ type Input = fn(
     Instant,
 ) -> Step;
 
-impl<H: Handle> Drop for Call<H> {
+impl<H: Handle, K> Drop for Call<H, K> {
     #[inline]
     fn drop(&mut self) {
-        if self.live.is_some() {
+        if self.stage.live().is_some() {
             self.end_early();
         }
     }

@@ -90,13 +90,13 @@ impl<E> RetryError<E> {
     /// Every error, the first one first; only the last unless the handle was told to
     /// [`keep_errors`](crate::Retry::keep_errors).
     pub fn errors(&self) -> impl Iterator<Item = &E> {
-        self.0.failures.earlier.iter().flatten().chain(&self.0.failures.last)
+        self.0.failures.earlier.iter().flat_map(|errors| errors.iter()).chain(&self.0.failures.last)
     }
 
     /// The same story with another error type.
     pub fn map<F>(self, mut change: impl FnMut(E) -> F) -> RetryError<F> {
         let Story { stop, elapsed, failures } = *self.0;
-        let earlier = failures.earlier.map(|errors| errors.into_iter().map(&mut change).collect());
+        let earlier = failures.earlier.map(|errors| Box::new(errors.into_iter().map(&mut change).collect()));
         let last = failures.last.map(change);
         RetryError::new(stop, elapsed, Failures { last, last_timed_out: failures.last_timed_out, earlier })
     }
@@ -134,14 +134,15 @@ impl<E: Error + 'static> Error for RetryError<E> {
 pub(crate) struct Failures<E> {
     last: Option<E>,
     last_timed_out: bool,
-    /// `None`: only the last is asked for.
-    earlier: Option<Vec<E>>,
+    /// `None`: only the last is asked for. Behind a box, since most callers ask for no more and many calls wait.
+    #[expect(clippy::box_collection, reason = "a pointer is all that the common case should carry")]
+    earlier: Option<Box<Vec<E>>>,
 }
 
 impl<E> Failures<E> {
     #[inline]
     pub(crate) fn new(keep_all: bool) -> Failures<E> {
-        Failures { last: None, last_timed_out: false, earlier: keep_all.then(Vec::new) }
+        Failures { last: None, last_timed_out: false, earlier: keep_all.then(Box::default) }
     }
 
     pub(crate) fn add(&mut self, error: E) {

@@ -72,9 +72,8 @@ pin_project! {
     where
         H::Timer: Timer,
     {
-        call: Call<H>,
+        call: Call<H, Option<Failures<E>>>,
         operation: F,
-        failures: Option<Failures<E>>,
         phase: Phase,
         #[pin]
         attempt: Option<Fut>,
@@ -101,7 +100,7 @@ where
     #[inline]
     pub(crate) fn new(handle: H, operation: F, repeat: Repeat) -> Self {
         let call = Call::new(handle, repeat);
-        Run { call, operation, failures: None, phase: Phase::New, attempt: None, sleep: None }
+        Run { call, operation, phase: Phase::New, attempt: None, sleep: None }
     }
 
     /// Repeats only what was provably not executed (a refused connection, [`Verdict::Unprocessed`]): for operations that
@@ -296,8 +295,7 @@ where
             Poll::Ready(Err(error)) => {
                 this.attempt.set(None);
                 let failure = this.call.handle().retry().classify.classify(&error);
-                let keep_all = this.call.shared().keep_errors;
-                this.failures.get_or_insert_with(|| Failures::new(keep_all)).add(error);
+                failures(this.call).add(error);
                 Poll::Ready(Err(this.call.failed(failure)))
             }
             Poll::Pending => self.poll_time(cx).map(Err),
@@ -318,8 +316,7 @@ where
         }
         this.sleep.set(None);
         this.attempt.set(None);
-        let keep_all = this.call.shared().keep_errors;
-        this.failures.get_or_insert_with(|| Failures::new(keep_all)).timed_out();
+        failures(this.call).timed_out();
         Poll::Ready(this.call.expired(Failure::timed_out()))
     }
 }
@@ -372,9 +369,16 @@ where
         *this.phase = Phase::Done;
         this.attempt.set(None);
         this.sleep.set(None);
-        let failures = this.failures.take().unwrap_or_else(|| Failures::new(false));
+        let failures = this.call.kept().and_then(Option::take).unwrap_or_else(|| Failures::new(false));
         RetryError::new(stop, this.call.elapsed(), failures)
     }
+}
+
+/// The errors of a call that is under way.
+fn failures<H: Handle, E>(call: &mut Call<H, Option<Failures<E>>>) -> &mut Failures<E> {
+    let keep_all = call.shared().keep_errors;
+    let kept = call.kept().expect("an attempt of a call under way has failed");
+    kept.get_or_insert_with(|| Failures::new(keep_all))
 }
 
 impl<H: Handle, F, Fut, E> fmt::Debug for Run<H, F, Fut, E>

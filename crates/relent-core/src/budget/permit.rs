@@ -18,14 +18,17 @@ pub struct Grant {
 #[must_use = "dropped unspent, a permit gives its token back"]
 pub struct Permit {
     budget: Arc<dyn Budget>,
-    grant: Grant,
+    /// A grant, its parts apart: a call in backoff holds one, and there may be a million.
+    mark: u64,
+    source: u8,
     spent: bool,
 }
 
 impl Permit {
     /// Leave from `budget`, to be returned to it.
     pub fn new(budget: Arc<dyn Budget>, grant: Grant) -> Permit {
-        Permit { budget, grant, spent: false }
+        let Grant { source, mark } = grant;
+        Permit { budget, mark, source, spent: false }
     }
 
     /// The attempt starts: from here on the token is spent, whatever becomes of the attempt.
@@ -36,10 +39,11 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        let grant = Grant { source: self.source, mark: self.mark };
         if self.spent {
-            self.budget.finished(self.grant);
+            self.budget.finished(grant);
         } else {
-            self.budget.give_back(self.grant);
+            self.budget.give_back(grant);
         }
     }
 }

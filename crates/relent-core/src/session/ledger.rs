@@ -113,6 +113,10 @@ impl Ledger {
         }
     }
 
+    pub(super) fn told(&self) -> u32 {
+        self.told
+    }
+
     pub(super) fn used(&self) -> u32 {
         self.used
     }

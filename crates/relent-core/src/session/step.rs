@@ -13,6 +13,10 @@ pub struct AttemptId(u32);
 impl AttemptId {
     pub(super) const FIRST: AttemptId = AttemptId(1);
 
+    pub(super) const fn numbered(number: u32) -> AttemptId {
+        AttemptId(number)
+    }
+
     /// The id as a number, from 1.
     #[must_use]
     pub const fn get(self) -> u32 {
