@@ -14,10 +14,15 @@ use super::{BlockingTimer, Clock};
 pub struct SystemTimer;
 
 /// All instants of the process count from one point, so that deadlines may be compared wherever they were made.
+///
+/// It may lie in the future of some: the process's first reading may be that of a test whose paused clock is far ahead.
 fn epoch() -> std::time::Instant {
     static EPOCH: OnceLock<std::time::Instant> = OnceLock::new();
     *EPOCH.get_or_init(std_now)
 }
+
+/// What that point is counted as, in nanoseconds: 36 years are left for clocks that are behind it.
+const EPOCH: u64 = 1 << 60;
 
 #[allow(clippy::disallowed_methods, reason = "the one place where the library reads the clock")]
 fn std_now() -> std::time::Instant {
@@ -30,9 +35,15 @@ fn std_now() -> std::time::Instant {
 impl Clock for SystemTimer {
     #[inline]
     fn now(&self) -> Instant {
-        let since = std_now().saturating_duration_since(epoch());
-        // One second in hand: a clock that a test paused earlier may lie a little before the epoch.
-        Instant::from_nanos(1_000_000_000) + since
+        let epoch = epoch();
+        let now = std_now();
+        match now.checked_duration_since(epoch) {
+            Some(since) => Instant::from_nanos(EPOCH) + since,
+            None => {
+                let before = u64::try_from(epoch.duration_since(now).as_nanos()).unwrap_or(u64::MAX);
+                Instant::from_nanos(EPOCH.saturating_sub(before))
+            }
+        }
     }
 
     #[allow(clippy::disallowed_methods, reason = "the one place where the library reads the wall clock")]
