@@ -130,11 +130,12 @@ struct Troubles {
     origin: WaitOrigin,
     seat: Option<Seat>,
     permit: Option<Permit>,
-    /// Why the call ended, and in nanoseconds what the server had asked for; `NO_HINT` if it had not.
+    /// Why the call ended, and in nanoseconds what the server had asked for.
     reason: Option<StopReason>,
     hint: u64,
 }
 
+/// No hint; the longest that is told is a nanosecond less, 584 years.
 const NO_HINT: u64 = u64::MAX;
 
 impl Session {
@@ -436,7 +437,7 @@ impl Session {
         self.phase = Phase::Over;
         let troubles = self.troubles();
         troubles.reason = Some(reason);
-        troubles.hint = hint.map_or(NO_HINT, nanos);
+        troubles.hint = hint.map_or(NO_HINT, |hint| nanos(hint).min(NO_HINT - 1));
         Step::Stop(self.ended())
     }
 

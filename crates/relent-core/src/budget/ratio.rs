@@ -91,6 +91,21 @@ impl<L: Lock<RatioState>> RatioBudget<L> {
         self.turned.store(now.as_nanos(), Ordering::Relaxed);
     }
 
+    /// A success whose time is known turns the window where that is due.
+    #[inline(never)]
+    fn succeeded_at(&self, now: Instant) {
+        let old = now.as_nanos().saturating_sub(self.turned.load(Ordering::Relaxed)) >= self.turn_every;
+        if !(old && self.turn_and_deposit(now)) {
+            self.deposits.add_one(self.kind_of_success(CLOCKED));
+        }
+    }
+
+    /// What a success is tallied as, if it would be `kind` where successes deposit.
+    #[inline]
+    fn kind_of_success(&self, kind: usize) -> usize {
+        if self.deposit == Deposit::Success { kind } else { UNDEPOSITED }
+    }
+
     /// Turns and deposits at `now`, unless somebody else is at it.
     #[cold]
     fn turn_and_deposit(&self, now: Instant) -> bool {
@@ -116,19 +131,11 @@ impl<L: Lock<RatioState> + fmt::Debug + 'static> Budget for RatioBudget<L> {
         self.deposit == Deposit::Request
     }
 
-    #[inline]
     fn on_success(&self, _attempts: u32, now: Option<Instant>) {
-        if let Some(now) = now
-            && now.as_nanos().saturating_sub(self.turned.load(Ordering::Relaxed)) >= self.turn_every
-            && self.turn_and_deposit(now)
-        {
-            return;
+        match now {
+            Some(now) => self.succeeded_at(now),
+            None => self.deposits.add_one(self.kind_of_success(UNCLOCKED)),
         }
-        self.deposits.add_one(match (self.deposit, now) {
-            (Deposit::Success, Some(_)) => CLOCKED,
-            (Deposit::Success, None) => UNCLOCKED,
-            (Deposit::Request, _) => UNDEPOSITED,
-        });
     }
 
     fn on_failure(&self, _verdict: Verdict, _health: Health, _now: Instant) {}
