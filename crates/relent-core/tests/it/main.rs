@@ -9,6 +9,7 @@
 
 mod budget;
 mod chi_square;
+mod credit;
 mod delay;
 mod rig;
 mod session;

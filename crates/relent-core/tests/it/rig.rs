@@ -29,13 +29,21 @@ impl<T: Send> Lock<T> for StdLock<T> {
 
 pub(crate) type StdRatioBudget = RatioBudget<StdLock<RatioState>>;
 
-/// A generator that can be lent by `&`.
+/// A generator that can be lent by `&`, and counts.
 #[derive(Debug)]
-pub(crate) struct Bits(Cell<u64>);
+pub(crate) struct Bits {
+    seed: Cell<u64>,
+    drawn: Cell<u32>,
+}
 
 impl Bits {
     pub(crate) fn seeded(seed: u64) -> Bits {
-        Bits(Cell::new(seed))
+        Bits { seed: Cell::new(seed), drawn: Cell::new(0) }
+    }
+
+    /// How often it was asked.
+    pub(crate) fn drawn(&self) -> u32 {
+        self.drawn.get()
     }
 
     /// A number in `0..below`.
@@ -51,9 +59,10 @@ impl Bits {
 
 impl Random for Bits {
     fn next_u64(&self) -> u64 {
-        let mut rng = Rng::seeded(self.0.get());
+        let mut rng = Rng::seeded(self.seed.get());
         let bits = rng.next();
-        self.0.set(rng.into_seed());
+        self.seed.set(rng.into_seed());
+        self.drawn.set(self.drawn.get() + 1);
         bits
     }
 }

@@ -8,3 +8,4 @@ mod hint;
 mod order;
 mod spy;
 mod stale_input;
+mod walk;

@@ -1,0 +1,6 @@
+//! Attempt credit: layers that retry share one allowance, and their attempts never multiply.
+
+mod account;
+mod layers;
+mod siblings;
+mod timeout;
