@@ -49,3 +49,26 @@ impl Clock {
         .await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn polled_once<T>(work: impl Future<Output = T>) -> Poll<T> {
+        pin!(work).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn work_beats_its_limit_and_time_that_has_passed_is_not_slept() {
+        let clock = Clock::start();
+        assert_eq!(polled_once(clock.within(HOUR, ready(7))), Poll::Ready(Some(7)));
+        assert_eq!(polled_once(clock.within(Duration::ZERO, ready(7))), Poll::Ready(Some(7)));
+        assert_eq!(polled_once(clock.within(Duration::ZERO, pending::<()>())), Poll::Ready(None));
+        assert_eq!(polled_once(clock.sleep_until(Duration::ZERO)), Poll::Ready(()));
+    }
+}

@@ -68,7 +68,7 @@ fn loops(scenario: &Scenario, naive: &LaneReport, textbook: &LaneReport) -> Stri
     };
     format!(
         "Load: in the outage naive sent {:.2} attempts a call and textbook {:.2}. More than {:.0} is over what a healthy \
-         server can do: {after}, and {} of the work was for callers who had gone. ",
+         server can do: {after}, and {} of the run's work was for callers who had gone. ",
         naive.load_factor_outage,
         textbook.load_factor_outage,
         1.0 / scenario.utilisation(),
@@ -158,7 +158,7 @@ mod tests {
         let flat = text.replace('\n', " ");
         for part in [
             "naive sent 2.83 attempts a call and textbook 2.81. More than 2 is over",
-            "neither was back when the run ended, 20 s after the outage, and 81 % of the work was for callers who",
+            "neither was back when the run ended, 20 s after the outage, and 81 % of the run's work was for callers who",
             "relent sent 1.09, its budget refused 1571 further retries, and it was back 8.2 s after it (no retries: back \
              7.6 s after it).",
             "naive executed 213 twice, textbook 201, relent none: it does not repeat a POST",
