@@ -27,7 +27,7 @@ pin_project! {
     #[project = InnerProjection]
     enum Inner<B> {
         Live { #[pin] body: B },
-        Kept { kept: Kept },
+        Kept { kept: Box<Kept> },
     }
 }
 
@@ -52,7 +52,7 @@ impl<B> RetryBody<B> {
     }
 
     pub(super) fn kept(kept: Kept) -> RetryBody<B> {
-        RetryBody { inner: Inner::Kept { kept } }
+        RetryBody { inner: Inner::Kept { kept: Box::new(kept) } }
     }
 
     /// The server's own body, if this still is it.
@@ -62,7 +62,7 @@ impl<B> RetryBody<B> {
     pub fn into_live(self) -> Result<B, RetryBody<B>> {
         match self.inner {
             Inner::Live { body } => Ok(body),
-            Inner::Kept { kept } => Err(RetryBody::kept(kept)),
+            Inner::Kept { kept } => Err(RetryBody { inner: Inner::Kept { kept } }),
         }
     }
 }

@@ -1,5 +1,16 @@
 //! HTTP: through tower (hyper-util's client) and through reqwest, against servers that follow a script.
 
+#![allow(clippy::unwrap_used, reason = "a test that can't set its stage has failed")]
+
+mod bodies;
 mod client;
+mod connection;
+mod errors;
+mod h2;
+mod headers;
+mod hints;
 mod matrix;
+mod replay;
+mod responses;
 mod server;
+mod service;

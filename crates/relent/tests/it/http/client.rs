@@ -1,74 +1,72 @@
 //! One way to make a call, and two clients that make it.
 
+use std::error::Error;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::{Connect, HttpConnector};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use relent::adapter::reqwest::RetryClient;
 use relent::http::{HttpRetryLayer, ReplayBody, Stopped};
 use relent::timer::Manual;
 use relent::{Policy, PolicyBuilder, Retry, RetryError, Standard, StopReason};
-use tokio::net::TcpStream;
 use tower::{Layer, Service, ServiceExt};
 
-pub type Handle = Retry<Standard, Manual>;
+pub(crate) type Handle = Retry<Standard, Manual>;
 
 /// Retries at once, and without bounds other than its attempts: what is left decides.
-pub fn policy() -> PolicyBuilder {
+pub(crate) fn policy() -> PolicyBuilder {
     Policy::constant(std::time::Duration::ZERO).no_attempt_timeout().no_deadline().no_budget()
 }
 
-pub fn retry(policy: PolicyBuilder, time: &Manual) -> Handle {
+pub(crate) fn retry(policy: PolicyBuilder, time: &Manual) -> Handle {
     Retry::with_timer(policy.build().unwrap(), time.clone())
 }
 
 /// Two clients, two ways through the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Through {
+pub(crate) enum Through {
     Tower,
     Reqwest,
 }
 
-pub const BOTH: [Through; 2] = [Through::Tower, Through::Reqwest];
+pub(crate) const BOTH: [Through; 2] = [Through::Tower, Through::Reqwest];
 
 /// A request to make.
 #[derive(Clone, Debug)]
-pub struct Call {
-    pub method: Method,
-    pub url: String,
-    pub key: Option<&'static str>,
-    pub body: Bytes,
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) key: Option<&'static str>,
+    pub(crate) body: Bytes,
 }
 
 impl Call {
-    pub fn new(method: Method, url: impl Into<String>) -> Call {
+    pub(crate) fn new(method: Method, url: impl Into<String>) -> Call {
         Call { method, url: url.into(), key: None, body: Bytes::new() }
     }
 
-    pub fn body(self, body: impl Into<Bytes>) -> Call {
+    pub(crate) fn body(self, body: impl Into<Bytes>) -> Call {
         Call { body: body.into(), ..self }
     }
 
-    pub fn key(self, key: Option<&'static str>) -> Call {
+    pub(crate) fn key(self, key: Option<&'static str>) -> Call {
         Call { key, ..self }
     }
 }
 
 /// What became of a call. Its reason is `None` where it succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    pub status: Option<u16>,
-    pub body: Bytes,
-    pub reason: Option<StopReason>,
-    pub attempts: u32,
-    pub ambiguous: bool,
+pub(crate) struct Outcome {
+    pub(crate) status: Option<u16>,
+    pub(crate) body: Bytes,
+    pub(crate) reason: Option<StopReason>,
+    pub(crate) attempts: u32,
+    pub(crate) ambiguous: bool,
 }
 
 impl Outcome {
@@ -94,7 +92,7 @@ impl Outcome {
 }
 
 impl Through {
-    pub async fn call(self, retry: Handle, call: Call) -> Outcome {
+    pub(crate) async fn call(self, retry: Handle, call: Call) -> Outcome {
         match self {
             Through::Tower => through_tower(hyper_client(), retry, call).await,
             Through::Reqwest => through_reqwest(retry, call).await,
@@ -102,17 +100,17 @@ impl Through {
     }
 }
 
-pub fn hyper_client<B>() -> Client<HttpConnector, ReplayBody<B>>
+pub(crate) fn hyper_client<B>() -> Client<HttpConnector, ReplayBody<B>>
 where
     ReplayBody<B>: http_body::Body<Data = Bytes> + Send,
 {
     Client::builder(TokioExecutor::new()).build_http()
 }
 
-pub async fn through_tower<S, RB>(client: S, retry: Handle, call: Call) -> Outcome
+pub(crate) async fn through_tower<S, RB>(client: S, retry: Handle, call: Call) -> Outcome
 where
     S: Service<Request<ReplayBody<Full<Bytes>>>, Response = http::Response<RB>> + Clone,
-    S::Error: std::error::Error + 'static,
+    S::Error: Error + 'static,
     RB: http_body::Body,
     RB::Error: std::fmt::Debug,
 {
@@ -128,14 +126,11 @@ where
             let stopped = parts.extensions.get().copied();
             Outcome::answered(parts.status, body.collect().await.unwrap().to_bytes(), stopped)
         }
-        Err(error) => {
-            eprintln!("{error:?}");
-            Outcome::failed(&error)
-        }
+        Err(error) => Outcome::failed(&error),
     }
 }
 
-pub fn reqwest_client(retry: Handle) -> RetryClient<Standard, Manual> {
+pub(crate) fn reqwest_client(retry: Handle) -> RetryClient<Standard, Manual> {
     let client = reqwest::Client::builder().no_proxy().retry(reqwest::retry::never()).build().unwrap();
     RetryClient::new(client, retry)
 }
@@ -154,31 +149,13 @@ async fn through_reqwest(retry: Handle, call: Call) -> Outcome {
             let (status, stopped) = (response.status(), response.extensions().get().copied());
             Outcome::answered(status, response.bytes().await.unwrap(), stopped)
         }
-        Err(error) => {
-            eprintln!("{error:?}");
-            Outcome::failed(&error)
-        }
+        Err(error) => Outcome::failed(&error),
     }
-}
-
-/// A connector whose first connection is handed over only when the server has closed it; the others are ordinary ones.
-pub fn first_is_left() -> impl Connect + Clone {
-    let first = Arc::new(AtomicBool::new(true));
-    tower::service_fn(move |uri: http::Uri| {
-        let first = first.swap(false, Ordering::Relaxed);
-        Box::pin(async move {
-            let stream = TcpStream::connect(uri.authority().unwrap().as_str()).await?;
-            if first {
-                assert_eq!(stream.peek(&mut [0]).await?, 0, "the server was to close at once");
-            }
-            std::io::Result::Ok(TokioIo::new(stream))
-        })
-    })
 }
 
 /// Runs `future` to its end, and lets time pass whenever something sleeps. Only for policies without timeouts: there
 /// whatever sleeps is a wait between attempts.
-pub async fn passing<F: Future>(time: &Manual, future: F) -> F::Output {
+pub(crate) async fn passing<F: Future>(time: &Manual, future: F) -> F::Output {
     let mut future = pin!(future);
     std::future::poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {

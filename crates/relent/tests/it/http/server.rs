@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 /// What the server does with its next request.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub(crate) enum Act {
     /// Reads the request and answers.
     Answer(Vec<u8>),
     /// Answers when it has read the head; goes on to read the body.
@@ -33,17 +33,17 @@ pub enum Act {
 }
 
 impl Act {
-    pub fn status(code: u16) -> Act {
+    pub(crate) fn status(code: u16) -> Act {
         Act::Answer(reply(code, &[], "because"))
     }
 
-    pub fn ok() -> Act {
+    pub(crate) fn ok() -> Act {
         Act::Answer(reply(200, &[], "done"))
     }
 }
 
 /// A response with a `Content-Length`.
-pub fn reply(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+pub(crate) fn reply(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
     let mut text = format!("HTTP/1.1 {status} Some Reason\r\ncontent-length: {}\r\n", body.len());
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
@@ -53,20 +53,20 @@ pub fn reply(status: u16, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
 
 /// A request as it came.
 #[derive(Clone, Debug, Default)]
-pub struct Request {
+pub(crate) struct Request {
     /// Which connection it came on, from 0.
-    pub connection: usize,
-    pub head: String,
-    pub body: Vec<u8>,
+    pub(crate) connection: usize,
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {
-    pub fn method(&self) -> &str {
+    pub(crate) fn method(&self) -> &str {
         self.head.split(' ').next().unwrap_or_default()
     }
 
     /// All values of a header.
-    pub fn header(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn header(&self, name: &str) -> Vec<&str> {
         let fields = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
         fields.filter(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).collect()
     }
@@ -74,15 +74,15 @@ impl Request {
 
 /// What the server has seen so far.
 #[derive(Clone, Debug, Default)]
-pub struct Seen {
-    pub connections: usize,
-    pub closed: usize,
+pub(crate) struct Seen {
+    pub(crate) connections: usize,
+    pub(crate) closed: usize,
     /// Requests of which anything arrived.
-    pub requests: Vec<Request>,
+    pub(crate) requests: Vec<Request>,
 }
 
 #[derive(Clone)]
-pub struct Server {
+pub(crate) struct Server {
     address: SocketAddr,
     shared: Arc<Shared>,
     unheard: Arc<Mutex<Option<TcpSocket>>>,
@@ -95,14 +95,14 @@ struct Shared {
 
 impl Server {
     /// Listens at once.
-    pub fn start(script: impl IntoIterator<Item = Act>) -> Server {
+    pub(crate) fn start(script: impl IntoIterator<Item = Act>) -> Server {
         let server = Server::deaf(script);
         server.listen();
         server
     }
 
     /// Has a port, and refuses connections until [`Server::listen`].
-    pub fn deaf(script: impl IntoIterator<Item = Act>) -> Server {
+    pub(crate) fn deaf(script: impl IntoIterator<Item = Act>) -> Server {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
         let shared = Shared {
@@ -117,30 +117,30 @@ impl Server {
     }
 
     /// From now on connections are accepted. Once is enough.
-    pub fn listen(&self) {
+    pub(crate) fn listen(&self) {
         if let Some(socket) = self.unheard.lock().unwrap().take() {
             tokio::spawn(accept(socket.listen(64).unwrap(), Arc::clone(&self.shared)));
         }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/order?n=7", self.address)
     }
 
-    pub fn authority(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         self.address.to_string()
     }
 
-    pub fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         self.shared.seen.borrow().clone()
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.seen().requests
     }
 
     /// Waits for something to have happened.
-    pub async fn until(&self, happened: impl FnMut(&Seen) -> bool) {
+    pub(crate) async fn until(&self, happened: impl FnMut(&Seen) -> bool) {
         self.shared.seen.subscribe().wait_for(happened).await.unwrap();
     }
 }
@@ -199,7 +199,12 @@ impl Connection {
                 }
                 Act::AnswerEarlyAndClose(reply) => {
                     self.write(&reply, is_head).await?;
-                    return self.stream.shutdown().await;
+                    self.stream.shutdown().await?;
+                    // A socket closed with bytes unread would reset the answer away (RFC 9112 §9.6).
+                    loop {
+                        self.read_some().await?;
+                        self.buffer.clear();
+                    }
                 }
                 Act::Reset => {
                     self.read_body(place, framing).await?;
