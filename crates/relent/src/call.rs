@@ -5,10 +5,10 @@ use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use relent_core::{
-    AttemptId, Failure, Instant, Launch, Opening, Repeat, Session, Step, Stop, StopReason, Used,
+    AttemptId, Credit, Failure, Instant, Launch, Opening, Repeat, Session, Step, Stop, StopReason, Used,
 };
 
-use crate::ambient::{Bound, Surroundings};
+use crate::ambient::{AmbientCredit, Bound, Surroundings};
 use crate::event::Event;
 use crate::retry::{Plain, Retry, Shared};
 use crate::timer::Clock;
@@ -188,6 +188,15 @@ impl<H: Handle, K: Default> Call<H, K> {
         &mut self.live().inside
     }
 
+    /// The caller gave up with a word.
+    #[cold]
+    pub(crate) fn cancel(&mut self) -> Stop {
+        match self.stage {
+            Stage::Live(_) => self.abandon(),
+            Stage::Opening(_) => self.refused(StopReason::Cancelled),
+        }
+    }
+
     /// What the driver keeps of the call; `None` before it is under way.
     pub(crate) fn kept(&mut self) -> Option<&mut K> {
         if let Stage::Live(live) = &mut self.stage { Some(&mut live.kept) } else { None }
@@ -290,14 +299,29 @@ impl<H: Handle, K: Default> Call<H, K> {
 }
 
 impl<H: Handle, K> Call<H, K> {
-    /// The caller gave up, with a word or by dropping the call.
+    /// Runs `work` inside the attempt in flight, if there is one.
+    #[inline]
+    pub(crate) fn inside_it<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        match &mut self.stage {
+            Stage::Live(live) => live.inside.enter(work),
+            Stage::Opening(_) => work(),
+        }
+    }
+
+    /// The caller gave up, with a word or by dropping the call. The attempt in flight, if any, has been dropped before, so
+    /// that all who ran inside it have given back what they held.
     #[cold]
     pub(crate) fn abandon(&mut self) -> Stop {
         let Call { handle, stage: Stage::Live(live) } = self else { return cancelled() };
         let shared = &*handle.retry().shared;
         let now = (!live.began.is_never() && shared.policy.breaker().is_some()).then(|| shared.timer.now());
         let open = !live.session.is_over();
+        let spent = live.session.running().map_or(Used::Unsaid, |_| live.used());
         let stop = live.session.abandon(&shared.context(), now);
+        // The session gives back all that it lent to the attempt; what was spent there stays spent.
+        if let Used::Reported(spent) = spent {
+            AmbientCredit.take(spent);
+        }
         if open {
             shared.tell(&Event::Stopped(stop));
         }
@@ -335,13 +359,7 @@ impl<K> Live<K> {
 }
 
 /// One of the session's two ways to hear of a failed attempt.
-type Input = fn(
-    &mut Session,
-    &relent_core::Context<'_, crate::ambient::AmbientCredit>,
-    AttemptId,
-    Failure,
-    Instant,
-) -> Step;
+type Input = fn(&mut Session, &relent_core::Context<'_, AmbientCredit>, AttemptId, Failure, Instant) -> Step;
 
 impl<H: Handle, K> Drop for Call<H, K> {
     #[inline]

@@ -80,6 +80,16 @@ pin_project! {
         #[pin]
         sleep: Option<<H::Timer as Timer>::Sleep>,
     }
+
+    impl<H: Handle, F, Fut, E> PinnedDrop for Run<H, F, Fut, E>
+    where
+        H::Timer: Timer,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            end_attempt(this.call, this.attempt);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,15 +233,13 @@ where
         let operation = this.operation;
         inside.enter_from(outside, || {
             this.attempt.set(Some(operation.start(attempt)));
-            this.attempt.as_mut().as_pin_mut().expect("just set").poll(cx)
+            poll_to_its_end(this.attempt, cx)
         })
     }
 
     #[inline]
     fn succeed(self: Pin<&mut Self>) {
-        let mut this = self.project();
-        *this.phase = Phase::Done;
-        this.attempt.set(None);
+        *self.project().phase = Phase::Done;
     }
 
     /// Everything after the first poll.
@@ -273,9 +281,9 @@ where
     }
 
     fn poll_attempt(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, Step>> {
-        let mut this = self.as_mut().project();
-        let attempt = this.attempt.as_mut().as_pin_mut().expect("an attempt runs in this phase");
-        let outcome = this.call.inside().enter(|| attempt.poll(cx));
+        let this = self.as_mut().project();
+        let attempt = this.attempt;
+        let outcome = this.call.inside().enter(|| poll_to_its_end(attempt, cx));
         self.ended(outcome, cx)
     }
 
@@ -285,7 +293,7 @@ where
         outcome: Poll<Result<V, E>>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<V, Step>> {
-        let mut this = self.as_mut().project();
+        let this = self.as_mut().project();
         match outcome {
             Poll::Ready(Ok(value)) => {
                 this.call.succeeded();
@@ -293,7 +301,6 @@ where
                 Poll::Ready(Ok(value))
             }
             Poll::Ready(Err(error)) => {
-                this.attempt.set(None);
                 let failure = this.call.handle().retry().classify.classify(&error);
                 failures(this.call).add(error);
                 Poll::Ready(Err(this.call.failed(failure)))
@@ -306,15 +313,21 @@ where
     fn poll_time(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Step> {
         let mut this = self.project();
         let Some(ends) = this.call.ends() else { return Poll::Pending };
-        if this.sleep.is_none() {
-            let sleep = this.call.shared().timer.sleep_until(ends);
-            this.sleep.set(Some(sleep));
+        loop {
+            if this.sleep.is_none() {
+                let sleep = this.call.shared().timer.sleep_until(ends);
+                this.sleep.set(Some(sleep));
+            }
+            let sleep = this.sleep.as_mut().as_pin_mut().expect("just set");
+            if sleep.poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            this.sleep.set(None);
+            // A timer may round down.
+            if this.call.shared().timer.now() >= ends {
+                break;
+            }
         }
-        let sleep = this.sleep.as_mut().as_pin_mut().expect("just set");
-        if sleep.poll(cx).is_pending() {
-            return Poll::Pending;
-        }
-        this.sleep.set(None);
         this.attempt.set(None);
         failures(this.call).timed_out();
         Poll::Ready(this.call.expired(Failure::timed_out()))
@@ -364,13 +377,42 @@ where
     }
 
     #[cold]
+    fn cancel(mut self: Pin<&mut Self>) -> RetryError<E> {
+        let this = self.as_mut().project();
+        end_attempt(this.call, this.attempt);
+        let stop = this.call.cancel();
+        self.give_up(stop)
+    }
+
+    #[cold]
     fn give_up(self: Pin<&mut Self>, stop: Stop) -> RetryError<E> {
         let mut this = self.project();
         *this.phase = Phase::Done;
-        this.attempt.set(None);
         this.sleep.set(None);
         let failures = this.call.kept().and_then(Option::take).unwrap_or_else(|| Failures::new(false));
         RetryError::new(stop, this.call.elapsed(), failures)
+    }
+}
+
+/// Polls the attempt; one that has ended is dropped where it ran.
+#[inline]
+fn poll_to_its_end<Fut: Future>(
+    mut attempt: Pin<&mut Option<Fut>>,
+    cx: &mut Context<'_>,
+) -> Poll<Fut::Output> {
+    let outcome = attempt.as_mut().as_pin_mut().expect("an attempt runs in this phase").poll(cx);
+    if outcome.is_ready() {
+        attempt.set(None);
+    }
+    outcome
+}
+
+/// Drops an attempt before its end, where it ran: the calls inside it give back what they hold to it, not to the layers
+/// above, which have lent it.
+#[inline]
+fn end_attempt<H: Handle, K, Fut>(call: &mut Call<H, K>, mut attempt: Pin<&mut Option<Fut>>) {
+    if attempt.is_some() {
+        call.inside_it(|| attempt.set(None));
     }
 }
 
@@ -415,15 +457,14 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
+        // An answer beats the signal; the signal beats an attempt that has not started yet.
+        let starts_something = this.run.phase != Phase::Attempt;
+        if starts_something && this.signal.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(this.run.cancel()));
+        }
         if let Poll::Ready(outcome) = this.run.as_mut().poll(cx) {
             return Poll::Ready(outcome);
         }
-        match this.signal.poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(_) => {
-                let stop = this.run.as_mut().project().call.abandon();
-                Poll::Ready(Err(this.run.give_up(stop)))
-            }
-        }
+        this.signal.poll(cx).map(|_| Err(this.run.cancel()))
     }
 }
