@@ -5,6 +5,7 @@ mod deadline;
 mod free_repeat;
 mod giving_back;
 mod hint;
+mod opening;
 mod order;
 mod spy;
 mod stale_input;
