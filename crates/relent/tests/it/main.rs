@@ -2,7 +2,19 @@
 //!
 //! Time is virtual everywhere. Tests named `a58_…` keep public failures of other libraries from coming back.
 
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says so by a panic")]
+
 mod block_on;
+mod cancellation;
+mod classify;
+mod credit;
+mod deadline;
+mod dropping;
+mod error;
+mod events;
+mod handles;
 #[cfg(feature = "reqwest")]
 mod http;
+mod rig;
 mod timelines;
+mod timer;
