@@ -92,3 +92,34 @@ impl fmt::Debug for RetriesOnlyState {
         f.debug_struct("RetriesOnlyState").field("good", &good).field("bad", &bad).finish()
     }
 }
+
+#[cfg(all(test, relent_loom))]
+mod loom_tests {
+    use alloc::sync::Arc;
+    use core::time::Duration;
+
+    use loom::thread;
+
+    use super::*;
+    use crate::Ratio;
+    use crate::sync::loom_lock::LoomLock;
+
+    #[test]
+    fn loom_no_attempt_is_lost_between_the_tally_and_the_window() {
+        loom::model(|| {
+            let config = RetriesOnlyConfig {
+                failure_rate: Ratio::percent(50),
+                window: Duration::from_secs(10),
+                minimum_calls: 2,
+            };
+            let breaker = Arc::new(RetriesOnly::<LoomLock<_>>::new(config, Instant::ZERO));
+            let now = Instant::from_nanos(1_000_000_000);
+            let other = Arc::clone(&breaker);
+            let there = thread::spawn(move || other.record(Health::Good, now));
+            breaker.record(Health::Bad, now);
+            assert!(breaker.admits_first(now));
+            there.join().expect("it does not panic");
+            assert!(breaker.is_open(now), "one of two is half");
+        });
+    }
+}

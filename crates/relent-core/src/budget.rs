@@ -1,5 +1,7 @@
 //! Who pays for a retry: a budget keeps retries to a share of the traffic.
 
+#[cfg(all(test, relent_loom))]
+mod loom_tests;
 mod permit;
 mod ratio;
 

@@ -381,7 +381,7 @@ impl Session {
         self.launched = 1;
         self.counted = 1;
         self.ends = opening.ends();
-        self.ledger.opened(opening);
+        self.ledger.remember(opening.told());
         self.phase = Phase::Running;
         opening.launch()
     }

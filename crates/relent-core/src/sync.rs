@@ -62,3 +62,33 @@ fn lane() -> usize {
     let stack = (&raw const here).addr() as u64 >> 21;
     (stack.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize % LANES
 }
+
+/// The lock of the tests that explore interleavings.
+#[cfg(all(test, relent_loom))]
+pub(crate) mod loom_lock {
+    use core::fmt;
+
+    use super::Lock;
+
+    pub(crate) struct LoomLock<T>(loom::sync::Mutex<T>);
+
+    impl<T: Send> Lock<T> for LoomLock<T> {
+        fn new(value: T) -> Self {
+            LoomLock(loom::sync::Mutex::new(value))
+        }
+
+        fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+            work(&mut self.0.lock().expect("no test panics under the lock"))
+        }
+
+        fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+            self.0.try_lock().ok().map(|mut value| work(&mut value))
+        }
+    }
+
+    impl<T> fmt::Debug for LoomLock<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("LoomLock")
+        }
+    }
+}

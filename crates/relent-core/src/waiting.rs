@@ -74,3 +74,66 @@ impl Default for FreeRepeats {
         FreeRepeats::new(defaults::FREE_REPEATS_PER_SECOND, defaults::FREE_REPEATS_BURST)
     }
 }
+
+#[cfg(all(test, relent_loom))]
+mod loom_tests {
+    use loom::thread;
+
+    use super::*;
+
+    #[test]
+    fn loom_a_room_never_holds_more_than_its_most() {
+        let mut three = loom::model::Builder::new();
+        three.preemption_bound = Some(2);
+        three.check(|| {
+            let room = Arc::new(WaitingRoom::new());
+            let others = [0, 1].map(|_| {
+                let room = Arc::clone(&room);
+                thread::spawn(move || {
+                    let seat = room.enter(1);
+                    assert!(room.waiting() <= 1);
+                    seat.is_some()
+                })
+            });
+            let seat = room.enter(1);
+            assert!(room.waiting() <= 1);
+            let entered = others.map(|other| other.join().expect("it does not panic"));
+            assert!(seat.is_some() || entered.contains(&true), "somebody gets in");
+            drop(seat);
+            assert_eq!(room.waiting(), 0);
+        });
+    }
+
+    #[test]
+    fn loom_two_that_want_the_last_seat_and_keep_it() {
+        loom::model(|| {
+            let room = Arc::new(WaitingRoom::new());
+            let other = Arc::clone(&room);
+            let there = thread::spawn(move || other.enter(1));
+            let here = room.enter(1);
+            let there = there.join().expect("it does not panic");
+            assert!(here.is_some() != there.is_some());
+            assert_eq!(room.waiting(), 1);
+        });
+    }
+
+    #[test]
+    fn loom_free_repeats_keep_to_their_burst() {
+        let mut three = loom::model::Builder::new();
+        three.preemption_bound = Some(3);
+        three.check(|| {
+            let cap = Arc::new(FreeRepeats::new(10, 2));
+            let now = Instant::from_nanos(1_000);
+            let others = [0, 1].map(|_| {
+                let cap = Arc::clone(&cap);
+                thread::spawn(move || cap.admits(now))
+            });
+            let mut admitted = u32::from(cap.admits(now));
+            for other in others {
+                admitted += u32::from(other.join().expect("it does not panic"));
+            }
+            assert_eq!(admitted, 2);
+            assert!(!cap.admits(now));
+        });
+    }
+}

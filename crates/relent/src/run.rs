@@ -1,5 +1,9 @@
 //! The async driver: `retry.run(operation).await`.
 
+mod until;
+
+pub use until::Until;
+
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -127,7 +131,7 @@ where
     ///
     /// [`StopReason::Cancelled`]: relent_core::StopReason::Cancelled
     pub fn until<S: Future>(self, signal: S) -> Until<Self, S> {
-        Until { run: self, signal }
+        Until::new(self, signal)
     }
 }
 
@@ -384,6 +388,11 @@ where
         self.give_up(stop)
     }
 
+    /// Whether an attempt is in flight.
+    fn is_attempting(&self) -> bool {
+        self.phase == Phase::Attempt
+    }
+
     #[cold]
     fn give_up(self: Pin<&mut Self>, stop: Stop) -> RetryError<E> {
         let mut this = self.project();
@@ -429,42 +438,5 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Run").field("phase", &self.phase).finish_non_exhaustive()
-    }
-}
-
-pin_project! {
-    /// A call that a signal can end: see [`Run::until`].
-    #[must_use = "futures do nothing unless polled"]
-    #[derive(Debug)]
-    pub struct Until<R, S> {
-        #[pin]
-        run: R,
-        #[pin]
-        signal: S,
-    }
-}
-
-impl<H, F, Fut, V, E, S> Future for Until<Run<H, F, Fut, E>, S>
-where
-    H: Handle,
-    H::Timer: Timer,
-    H::Classifier: Classify<E>,
-    F: Operation<Future = Fut>,
-    Fut: Future<Output = Result<V, E>>,
-    S: Future,
-{
-    type Output = Result<V, RetryError<E>>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut this = self.project();
-        // An answer beats the signal; the signal beats an attempt that has not started yet.
-        let starts_something = this.run.phase != Phase::Attempt;
-        if starts_something && this.signal.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(this.run.cancel()));
-        }
-        if let Poll::Ready(outcome) = this.run.as_mut().poll(cx) {
-            return Poll::Ready(outcome);
-        }
-        this.signal.poll(cx).map(|_| Err(this.run.cancel()))
     }
 }

@@ -1,6 +1,5 @@
 //! A call's account of attempt credit: its own further attempts, and what it took from the layers above.
 
-use super::opening::Told;
 use crate::{Credit, Nested, Used};
 
 #[derive(Debug)]
@@ -15,6 +14,13 @@ pub(super) struct Ledger {
     lent: u32,
     /// Taken from the layers above for good, unless the call succeeds.
     taken: u32,
+}
+
+/// What the attempt was told of attempt credit, and how much of that the layers above lent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) left: Option<u32>,
+    pub(super) lent: u32,
 }
 
 /// What to tell an attempt that starts now. A layer that can retry keeps one attempt back; one that can't hands on what it

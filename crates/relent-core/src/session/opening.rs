@@ -1,7 +1,7 @@
 //! A call whose first attempt has not failed yet: a few words, so that the common case costs next to nothing.
 
-use super::ledger;
-use super::{AttemptId, Context, Launch, Ledger, Phase, Session, StopReason};
+use super::ledger::{self, Told};
+use super::{AttemptId, Context, Launch, Phase, Session, StopReason};
 use crate::{Credit, Health, Instant, Policy, Repeat};
 
 /// The first attempt of a call, in flight. Most calls never become more than this: a driver on a hot path takes it before
@@ -31,13 +31,6 @@ pub struct Opening {
     ends: Instant,
     deadline: Instant,
     told: Told,
-}
-
-/// What the attempt was told of attempt credit, and how much of that the layers above lent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    pub(super) left: Option<u32>,
-    pub(super) lent: u32,
 }
 
 impl Opening {
@@ -126,13 +119,6 @@ impl Opening {
 
     pub(super) fn told(&self) -> Told {
         self.told
-    }
-}
-
-impl Ledger {
-    /// The first attempt was told this.
-    pub(super) fn opened(&mut self, opening: &Opening) {
-        self.remember(opening.told());
     }
 }
 
