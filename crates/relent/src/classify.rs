@@ -6,6 +6,8 @@ use std::io;
 
 use relent_core::{Cause, Failure, Verdict};
 
+use crate::error::TimedOut;
+
 /// Says what an error means for repeating the operation.
 ///
 /// Closures classify: `|e: &MyError| Verdict::Transient`, or one that answers a whole [`Failure`].
@@ -131,6 +133,9 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
 fn known(error: &(dyn Error + 'static)) -> Option<Failure> {
     if error.is::<Transient>() {
         return Some(Failure::new(Verdict::Transient));
+    }
+    if error.is::<TimedOut>() {
+        return Some(Failure::timed_out());
     }
     #[cfg(feature = "http")]
     if let Some(failure) = crate::http::known_error(error) {

@@ -8,8 +8,8 @@ use relent_core::{Stop, StopReason};
 
 /// Why a call gave up, and all that is known of its attempts.
 ///
-/// `source()` is the last attempt's error, untouched; it is `None` where no attempt failed with one: nothing was run, or
-/// every attempt's time was up.
+/// `source()` is the last attempt's error, untouched. Where every attempt's time was up there is none, and `source()` says
+/// just that, so that a layer above takes it for a timeout; where nothing was run it is `None`.
 ///
 /// ```
 /// use relent::{Policy, Retry, StopReason, Verdict};
@@ -125,9 +125,25 @@ impl<E> fmt::Display for RetryError<E> {
 
 impl<E: Error + 'static> Error for RetryError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.0.failures.last.as_ref().map(|error| error as _)
+        let Failures { last, last_timed_out, .. } = &self.0.failures;
+        match last {
+            Some(error) => Some(error),
+            None => last_timed_out.then_some(&TimedOut),
+        }
     }
 }
+
+/// What is told of attempts that were ended by their time, where none came to an error of its own.
+#[derive(Debug)]
+pub(crate) struct TimedOut;
+
+impl fmt::Display for TimedOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no attempt was answered in time")
+    }
+}
+
+impl Error for TimedOut {}
 
 /// The errors of a call's attempts, as they come.
 #[derive(Debug)]

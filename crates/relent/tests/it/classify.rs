@@ -3,12 +3,14 @@
 use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
+use std::future::pending;
 use std::io::{self, ErrorKind};
 
 use relent::timer::Manual;
 use relent::{Boxed, Cause, Classify, Failure, Retry, Standard, StopReason, Transient, Verdict};
 
-use crate::rig::unbounded;
+use crate::block_on::block_on;
+use crate::rig::{ms, unbounded};
 
 /// An error around another one.
 #[derive(Debug)]
@@ -203,4 +205,14 @@ fn a_call_that_gave_up_is_classified_by_its_last_error() {
     check(ErrorKind::ConnectionReset, Verdict::Transient);
     check(ErrorKind::ConnectionRefused, Verdict::Unprocessed);
     check(ErrorKind::NotFound, Verdict::Permanent);
+}
+
+#[test]
+fn a_call_whose_attempts_all_timed_out_is_a_timeout_to_the_layer_above() {
+    let time = Manual::new();
+    let inner = Retry::with_timer(unbounded(2).attempt_timeout(ms(20)).build().unwrap(), time.clone());
+    let gave_up = block_on(&time, inner.run(async |_| pending::<io::Result<()>>().await)).unwrap_err();
+    let failure = Standard.classify(&gave_up);
+    assert_eq!((failure.verdict(), failure.kind()), (Verdict::Transient, Cause::Timeout));
+    assert!(failure.is_ambiguous());
 }

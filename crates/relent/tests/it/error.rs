@@ -107,6 +107,7 @@ fn an_attempt_that_timed_out_has_no_error_and_hides_none() {
 
     let all_hang = block_on(&time, retry.run(async |_| pending::<Result<(), Busy>>().await)).unwrap_err();
     assert_eq!((all_hang.last(), all_hang.errors().count()), (None, 0));
+    assert_eq!(all_hang.source().unwrap().to_string(), "no attempt was answered in time");
 }
 
 #[test]
