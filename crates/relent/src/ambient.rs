@@ -200,7 +200,7 @@ impl Scope {
 
     /// Runs `future` with what this scope carries.
     pub fn run<F: Future>(&mut self, future: F) -> InScope<'_, F> {
-        InScope { scope: self, future }
+        InScope { scope: self, future: Some(future) }
     }
 
     /// Runs `work` with what this scope carries.
@@ -221,7 +221,15 @@ pin_project! {
     pub struct InScope<'a, F> {
         scope: &'a mut Scope,
         #[pin]
-        future: F,
+        future: Option<F>,
+    }
+
+    impl<F> PinnedDrop for InScope<'_, F> {
+        fn drop(this: Pin<&mut Self>) {
+            // Where it ran: the calls inside it give back what they hold to the scope.
+            let mut this = this.project();
+            this.scope.0.enter(|| this.future.set(None));
+        }
     }
 }
 
@@ -229,7 +237,13 @@ impl<F: Future> Future for InScope<'_, F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.project();
-        this.scope.0.enter(|| this.future.poll(cx))
+        let mut this = self.project();
+        this.scope.0.enter(|| {
+            let outcome = this.future.as_mut().as_pin_mut().expect("not polled after its end").poll(cx);
+            if outcome.is_ready() {
+                this.future.set(None);
+            }
+            outcome
+        })
     }
 }

@@ -1,12 +1,14 @@
 //! Over a `spawn`, a scope carries credit and deadline.
 
-use std::future::{Ready, ready};
+use std::future::{Ready, poll_fn, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
 
-use relent::timer::{Clock, SystemTimer, Timer};
+use relent::timer::{Clock, Manual, SystemTimer, Timer};
 use relent::{Attempt, Retry, Scope};
 
+use crate::block_on::block_on;
 use crate::rig::{Busy, Transient, handle, ms, spend_all_credit, unbounded};
 
 fn granting(left: u32) -> Retry<Transient, SystemTimer> {
@@ -94,7 +96,7 @@ async fn a_scope_carries_the_deadline() {
 
 #[test]
 fn a_scope_carries_over_to_another_thread() {
-    let time = relent::timer::Manual::new();
+    let time = Manual::new();
     let left = handle(unbounded(5), &time).run_blocking(|_| {
         let mut scope = Scope::take();
         let inner = handle(unbounded(3), &time);
@@ -115,4 +117,33 @@ fn outside_every_call_a_scope_carries_nothing() {
     assert_eq!(scope.run_blocking(spend_all_credit), None);
     scope.rejoin();
     assert_eq!(spend_all_credit(), None);
+}
+
+#[test]
+fn a_future_dropped_in_a_scope_gives_back_to_the_scope() {
+    let time = Manual::new();
+    let (above, other, inner) =
+        (handle(unbounded(6), &time), handle(unbounded(4), &time), handle(unbounded(3), &time));
+    let left = above.run(async |_| {
+        let (inner, mut scope) = (&inner, Some(Scope::take()));
+        // Inside another call, one of the scope is dropped in its backoff.
+        let elsewhere = other.run(|_| {
+            let mut scope = scope.take().expect("one attempt");
+            async move {
+                let mut call = Box::pin(scope.run(inner.run(dead)));
+                assert!(poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx).is_pending())).await);
+                drop(call);
+                Ok::<_, Busy>((spend_all_credit(), scope))
+            }
+        });
+        let (left_elsewhere, scope) = elsewhere.await.unwrap();
+        assert_eq!(
+            left_elsewhere,
+            Some(0),
+            "what the other call may grant is with the scope, and nothing of it comes back"
+        );
+        scope.rejoin();
+        Ok::<_, Busy>(spend_all_credit())
+    });
+    assert_eq!(block_on(&time, left).unwrap(), Some(4));
 }
