@@ -7,7 +7,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use relent_core::Repeat;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -101,13 +100,7 @@ where
         // The instance that was polled ready is the one to call; the clone waits for its own turn.
         let clone = self.inner.clone();
         let service = std::mem::replace(&mut self.inner, clone);
-        let attempts = Attempts {
-            service,
-            request: Some(request),
-            first: true,
-            more: self.retry.policy().attempts() > 1,
-        };
-        Run::new(self.retry.clone(), attempts, Repeat::Yes)
+        Run::new(self.retry.clone(), Attempts { service, request, first: true }, Repeat::Yes)
     }
 }
 
@@ -115,18 +108,16 @@ where
 #[derive(Debug)]
 pub struct Attempts<S, R> {
     service: S,
-    request: Option<R>,
+    /// Kept whatever the policy's attempts are: a free repeat may follow even a single one.
+    request: R,
     first: bool,
-    /// Whether any attempt can follow the first, so that the request is kept.
-    more: bool,
 }
 
 impl<S: Service<R> + Clone, R: Clone> Operation for Attempts<S, R> {
     type Future = ReadyCall<S, R>;
 
     fn start(&mut self, _attempt: Attempt) -> ReadyCall<S, R> {
-        let request = if self.more { self.request.clone() } else { self.request.take() };
-        let request = request.expect("a single attempt takes the request, and no other follows");
+        let request = self.request.clone();
         if std::mem::take(&mut self.first) {
             let response = self.service.call(request);
             return ReadyCall { stage: Stage::Called { response } };

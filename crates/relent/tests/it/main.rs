@@ -15,6 +15,8 @@ mod events;
 mod handles;
 #[cfg(feature = "reqwest")]
 mod http;
+#[cfg(feature = "tower")]
+mod layer;
 mod rig;
 mod timelines;
 mod timer;
