@@ -105,12 +105,12 @@ impl<H: Handle, K: Default> Call<H, K> {
         Call { handle, stage: Stage::Opening(repeat) }
     }
 
-    /// How the call opens, if it does so as all plain calls of the handle do: then nothing needs to be asked.
+    /// How the call opens, if it does so as all plain calls of the handle do: then nothing needs to be asked. Only for
+    /// calls that may be repeated whatever happens.
     #[inline]
     pub(crate) fn opens_plain(&self) -> Option<&Plain> {
         let plain = self.shared().plain.as_ref()?;
-        let yes = matches!(self.stage, Stage::Opening(Repeat::Yes));
-        (Surroundings::current().is_nothing() && yes).then_some(plain)
+        if Surroundings::current().is_nothing() { Some(plain) } else { None }
     }
 
     /// A plain first attempt does not end at once: from now on the clock is looked at.

@@ -100,7 +100,7 @@ where
         // The instance that was polled ready is the one to call; the clone waits for its own turn.
         let clone = self.inner.clone();
         let service = std::mem::replace(&mut self.inner, clone);
-        Run::new(self.retry.clone(), Attempts { service, request, first: true }, Repeat::Yes)
+        Run::new(self.retry.clone(), Attempts { service, request, first: true })
     }
 }
 

@@ -48,11 +48,10 @@ pub(crate) struct Plain {
 pub(crate) struct Shared<T> {
     pub(crate) policy: Policy,
     pub(crate) timer: T,
-    /// How every call opens that has no breaker and no layer above: always the same, so computed once, as if at the epoch.
+    /// How every call opens that has no breaker, no layer above, and no budget that counts starts: always the same, so
+    /// computed once, as if at the epoch.
     pub(crate) plain: Option<Plain>,
     budget: Option<Arc<dyn Budget>>,
-    /// Whether the budget wants to hear of calls that start.
-    hears_starts: bool,
     breaker: Option<Arc<dyn Breaker>>,
     waiting: Arc<WaitingRoom>,
     free_repeats: Arc<FreeRepeats>,
@@ -128,7 +127,9 @@ impl<C, T: Clock> Retry<C, T> {
     #[must_use]
     pub fn budget(self, budget: Arc<dyn Budget>) -> Self {
         self.configure(|shared| {
-            shared.hears_starts = budget.hears_starts();
+            if budget.hears_starts() {
+                shared.plain = None;
+            }
             shared.budget = Some(budget);
         })
     }
@@ -170,10 +171,10 @@ impl<T: Clock> Shared<T> {
         Shared {
             #[cfg(feature = "http")]
             memory: Arc::new(crate::http::ReplayMemory::new(policy.replay_total())),
-            plain: plain(&policy, &timer),
+            plain: plain(&policy, &timer)
+                .filter(|_| !budget.as_ref().is_some_and(|budget| budget.hears_starts())),
             policy,
             timer,
-            hears_starts: budget.as_ref().is_some_and(|budget| budget.hears_starts()),
             budget,
             breaker,
             waiting: Arc::new(WaitingRoom::new()),
@@ -195,16 +196,6 @@ impl<T: Clock> Shared<T> {
             free_repeats: &self.free_repeats,
             credit: &AmbientCredit,
             random: &self.random,
-        }
-    }
-
-    /// A call starts that opens as all plain ones do.
-    #[inline]
-    pub(crate) fn starts(&self) {
-        if self.hears_starts
-            && let Some(budget) = &self.budget
-        {
-            budget.on_start();
         }
     }
 

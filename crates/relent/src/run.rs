@@ -47,7 +47,7 @@ impl<C, T: Clock> Retry<C, T> {
         F: FnMut(Attempt) -> Fut,
         Fut: Future<Output = Result<V, E>>,
     {
-        Run::new(self, operation, Repeat::Yes)
+        Run::new(self, operation)
     }
 }
 
@@ -98,7 +98,10 @@ pin_project! {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    New,
+    /// Not polled yet, and perhaps a plain call.
+    Plain,
+    /// Not polled yet, and less may be repeated.
+    Narrow,
     Attempt,
     Wait,
     Done,
@@ -112,9 +115,9 @@ where
     Fut: Future<Output = Result<V, E>>,
 {
     #[inline]
-    pub(crate) fn new(handle: H, operation: F, repeat: Repeat) -> Self {
-        let call = Call::new(handle, repeat);
-        Run { call, operation, phase: Phase::New, attempt: None, sleep: None }
+    pub(crate) fn new(handle: H, operation: F) -> Self {
+        let call = Call::new(handle, Repeat::Yes);
+        Run { call, operation, phase: Phase::Plain, attempt: None, sleep: None }
     }
 
     /// Repeats only what was provably not executed (a refused connection, [`Verdict::Unprocessed`]): for operations that
@@ -123,6 +126,7 @@ where
     /// [`Verdict::Unprocessed`]: relent_core::Verdict::Unprocessed
     pub fn only_if_unprocessed(mut self) -> Self {
         self.call.narrow(Repeat::UnprocessedOnly);
+        self.phase = Phase::Narrow;
         self
     }
 
@@ -147,12 +151,13 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.phase != Phase::New {
-            return self.poll_on(cx);
-        }
-        match self.call.opens_plain().map(|plain| (plain.inside, plain.attempt)) {
-            Some((inside, attempt)) => self.poll_plain(inside, attempt, cx),
-            None => self.poll_first(cx),
+        match self.phase {
+            Phase::Plain => match self.call.opens_plain().map(|plain| (plain.inside, plain.attempt)) {
+                Some((inside, attempt)) => self.poll_plain(inside, attempt, cx),
+                None => self.poll_first(cx),
+            },
+            Phase::Narrow => self.poll_first(cx),
+            Phase::Attempt | Phase::Wait | Phase::Done => self.poll_on(cx),
         }
     }
 }
@@ -173,7 +178,6 @@ where
         attempt: Attempt,
         cx: &mut Context<'_>,
     ) -> Poll<Result<V, RetryError<E>>> {
-        self.call.shared().starts();
         match self.as_mut().start(&mut inside, Surroundings::NONE, attempt, cx) {
             Poll::Ready(Ok(value)) => {
                 self.call.shared().plain_success();
@@ -252,7 +256,7 @@ where
         let polled = match self.phase {
             Phase::Attempt => self.as_mut().poll_attempt(cx),
             Phase::Wait => self.as_mut().poll_wait(cx).map(Err),
-            Phase::New | Phase::Done => panic!("a call was polled after its end"),
+            Phase::Plain | Phase::Narrow | Phase::Done => panic!("a call was polled after its end"),
         };
         match polled {
             Poll::Ready(Ok(value)) => Poll::Ready(Ok(value)),
@@ -419,10 +423,17 @@ fn poll_to_its_end<Fut: Future>(
 /// Drops an attempt before its end, where it ran: the calls inside it give back what they hold to it, not to the layers
 /// above, which have lent it.
 #[inline]
-fn end_attempt<H: Handle, K, Fut>(call: &mut Call<H, K>, mut attempt: Pin<&mut Option<Fut>>) {
+fn end_attempt<H: Handle, K, Fut>(call: &mut Call<H, K>, attempt: Pin<&mut Option<Fut>>) {
     if attempt.is_some() {
-        call.inside_it(|| attempt.set(None));
+        end_running_attempt(call, attempt);
     }
+}
+
+/// Apart, so that the end of a call that succeeded at once stays small enough to be inlined.
+#[cold]
+#[inline(never)]
+fn end_running_attempt<H: Handle, K, Fut>(call: &mut Call<H, K>, mut attempt: Pin<&mut Option<Fut>>) {
+    call.inside_it(|| attempt.set(None));
 }
 
 /// The errors of a call that is under way.
