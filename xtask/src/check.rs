@@ -6,6 +6,7 @@ mod exemptions;
 mod lengths;
 mod lints;
 mod nevers;
+mod pages;
 
 use anyhow::{Result, bail};
 
@@ -27,6 +28,11 @@ const CHECKS: &[Check] = &[
         name: "exemptions",
         what: "unsafe and real clocks only where the house allows them",
         run: exemptions::check,
+    },
+    Check {
+        name: "pages",
+        what: "what the pages quote is tested code, and their links lead somewhere",
+        run: pages::check,
     },
     Check { name: "format", what: "rustfmt has nothing to change", run: commands::format },
     Check { name: "clippy", what: "no warning, with every target and feature", run: commands::clippy },

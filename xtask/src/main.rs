@@ -12,6 +12,7 @@ mod cargo;
 mod check;
 mod graph;
 mod house;
+mod markdown;
 mod report;
 mod source;
 mod stopwatch;
@@ -29,7 +30,8 @@ Usage: cargo xtask COMMAND
 
 Commands:
   check [NAME...]                   Hold the house rules; only the named checks, if any are named.
-  test [--no-services] [FILTER...]  Run every test of the workspace: unit, integration and doc tests, loom, examples.
+  test [--no-services] [FILTER...]  Run every test of the workspace: unit, integration and doc tests, loom, examples,
+                                    the commands that the pages show.
                                     With filters: only tests whose path contains one of them.
                                     --no-services leaves out the stages that need a service on this machine.
   loom                              Explore the interleavings of relent-core's shared state.

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test there is, stage by stage. A later stage runs whatever an earlier one came to, and
 //! the table at the end says how many tests each ran and what was left out.
 
+mod console;
 mod examples;
 mod tally;
 
@@ -27,6 +28,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "workspace", what: "unit, integration and doc tests", services: &[], run: workspace },
     Stage { name: "loom", what: "every interleaving of the core's shared state", services: &[], run: loom },
     Stage { name: "examples", what: "each example runs to its end", services: &[], run: examples::run },
+    Stage { name: "console", what: "commands print what the pages show", services: &[], run: console::run },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {

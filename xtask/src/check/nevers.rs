@@ -43,7 +43,7 @@ const CORE_MAY: (&str, &str) = ("loom", "cfg(relent_loom)");
 const PROGRAM: &str = "relent-cli";
 const KIT: &str = "relent-testkit";
 /// Packages that only serve this repository. A folder ends in `/` where all below it are meant.
-const UNPUBLISHED: &[&str] = &["crates/relent-testkit", "xtask", "bench", "examples/"];
+const UNPUBLISHED: &[&str] = &["crates/relent-testkit", "xtask", "bench", "docs", "examples/"];
 
 /// Other retry and breaker libraries: what they do is ours to do; comparisons live outside the workspace.
 const RIVALS: &[&str] = &[

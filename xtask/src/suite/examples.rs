@@ -15,7 +15,7 @@ use crate::report::{Finding, Verdict};
 use crate::stopwatch::{Stopwatch, pause};
 
 /// No example has more to show than this; one that waits for ever would otherwise hold the whole run.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(super) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) fn run(house: &House, filters: &[String], tally: &mut Tally) -> Result<Verdict> {
     if !filters.is_empty() {
@@ -37,7 +37,7 @@ pub(super) fn run(house: &House, filters: &[String], tally: &mut Tally) -> Resul
 }
 
 /// The program that the package builds.
-fn build(house: &House, member: &Member) -> Result<PathBuf> {
+pub(super) fn build(house: &House, member: &Member) -> Result<PathBuf> {
     let mut command = cargo::command(&house.root);
     command.args([
         "build",
@@ -86,7 +86,7 @@ fn run_to_end(house: &House, member: &Member, program: &PathBuf) -> Result<()> {
     Ok(())
 }
 
-fn within(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
+pub(super) fn within(command: &mut Command, limit: Duration) -> Result<ExitStatus> {
     let mut child = command.spawn().context("cannot be started")?;
     let watch = Stopwatch::start();
     loop {
