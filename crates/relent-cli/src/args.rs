@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use value::{PerSecond, duration, exit_codes, per_second};
+use crate::command::DemoArgs;
+use value::{PerSecond, duration, per_second};
 
 /// Retries that know when to stop
 #[derive(Debug, Parser)]
@@ -36,6 +37,7 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(DemoArgs),
     Run(RunArgs),
     Explain(ExplainArgs),
 }
@@ -50,11 +52,11 @@ pub(crate) struct RunArgs {
     pub(crate) policy: PolicyArgs,
 
     /// Exit codes to retry on, such as 1,75 or 1-9 [default: any but 0; never 126 and 127]
-    #[arg(long, value_name = "CODES", value_parser = exit_codes)]
+    #[arg(long, value_name = "CODES")]
     pub(crate) retry_on_exit: Option<ExitCodes>,
 
     /// How long after SIGTERM an attempt that ran out of time gets SIGKILL
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration, default_value = "5s")]
     pub(crate) kill_after: Duration,
 
     /// What the command reads [default: keep for a pipe or a socket, inherit otherwise]
@@ -118,7 +120,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) processes: Option<NonZeroU32>,
 
     /// Calls per second that each process makes
-    #[arg(long, value_name = "R", value_parser = per_second, requires = "processes", help_heading = "Fleet")]
+    #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = per_second, requires = "processes", help_heading = "Fleet")]
     pub(crate) rps: Option<PerSecond>,
 }
 

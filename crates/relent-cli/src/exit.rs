@@ -54,6 +54,11 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// To leave with `exit`; `text` says what, where, and how to mend it.
+    pub(crate) fn new(exit: Exit, text: String) -> Failure {
+        Failure { exit, text }
+    }
+
     /// Wrong usage or configuration; `text` says what, where, and how to mend it.
     pub(crate) fn usage(text: impl fmt::Display) -> Failure {
         Failure { exit: Exit::Usage, text: text.to_string() }

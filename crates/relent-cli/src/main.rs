@@ -5,6 +5,7 @@
 
 mod args;
 mod command;
+mod demo;
 mod exit;
 mod render;
 

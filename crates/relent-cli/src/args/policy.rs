@@ -30,55 +30,55 @@ pub(crate) enum Standard {
 #[command(next_help_heading = "Policy")]
 pub(crate) struct PolicyArgs {
     /// Attempts in all, the first included [default: 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, allow_hyphen_values = true, value_name = "N")]
     attempts: Option<u32>,
 
     /// The first wait, before jitter [default: 100ms]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration)]
     base: Option<Duration>,
 
     /// The ceiling of every wait [default: 10s]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration)]
     cap: Option<Duration>,
 
     /// What the wait grows by [default: 2]
-    #[arg(long, value_name = "FACTOR", value_parser = ratio)]
+    #[arg(long, allow_hyphen_values = true, value_name = "FACTOR", value_parser = ratio)]
     multiplier: Option<Ratio>,
 
     /// none, full, equal, decorrelated, decorrelated-bounded, proportional=X, additive=X [default: full]
-    #[arg(long, value_name = "JITTER", value_parser = jitter)]
+    #[arg(long, allow_hyphen_values = true, value_name = "JITTER", value_parser = jitter)]
     jitter: Option<Jitter>,
 
     /// The least wait, whatever the jitter draws [default: 0s]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration)]
     floor: Option<Duration>,
 
     /// The time of one attempt, or none [default: 5s; run: none]
-    #[arg(long, value_name = "DURATION", value_parser = bound)]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = bound)]
     attempt_timeout: Option<Bound<Duration>>,
 
     /// The time of the whole call, waits included, or none [default: 15s; run: none]
-    #[arg(long, value_name = "DURATION", value_parser = bound)]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = bound)]
     deadline: Option<Bound<Duration>>,
 
     /// The least time that makes an attempt worth starting before the deadline [default: 1ms]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration)]
     min_attempt_time: Option<Duration>,
 
     /// Retries per successful call that the budget allows, or none: no budget [default: 0.1; run: none]
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, allow_hyphen_values = true, value_name = "SHARE", value_parser = share)]
     budget_ratio: Option<Bound<Ratio>>,
 
     /// The time over which that share is kept [default: 10s]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration)]
     budget_window: Option<Duration>,
 
     /// Retries that are allowed besides the share, for callers of few calls [default: attempts - 1, at least 3]
-    #[arg(long, value_name = "N")]
+    #[arg(long, allow_hyphen_values = true, value_name = "N")]
     reserve: Option<u32>,
 
     /// How many of these come back per second, while calls succeed [default: 0.1]
-    #[arg(long, value_name = "RATE", value_parser = ratio)]
+    #[arg(long, allow_hyphen_values = true, value_name = "RATE", value_parser = ratio)]
     reserve_per_second: Option<Ratio>,
 }
 
@@ -101,6 +101,11 @@ impl PolicyArgs {
             ("--reserve-per-second", self.reserve_per_second.is_some()),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
+    }
+
+    /// The same without an attempt timeout, for whoever keeps it himself.
+    pub(crate) fn without_attempt_timeout(&self) -> PolicyArgs {
+        PolicyArgs { attempt_timeout: Some(Bound::None), ..self.clone() }
     }
 
     /// The policy: what was given, and the standard's defaults for the rest.

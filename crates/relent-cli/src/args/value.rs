@@ -1,6 +1,7 @@
 //! How single values are written on the command line.
 
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 use relent_config::{DurationError, parse_duration};
@@ -81,8 +82,12 @@ impl ExitCodes {
 }
 
 /// Codes and ranges of codes: `1,75` or `1-9,75`.
-pub(super) fn exit_codes(text: &str) -> Result<ExitCodes, String> {
-    text.split(',').map(exit_code_range).collect::<Result<_, _>>().map(ExitCodes)
+impl FromStr for ExitCodes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ExitCodes, String> {
+        text.split(',').map(exit_code_range).collect::<Result<_, _>>().map(ExitCodes)
+    }
 }
 
 fn exit_code_range(text: &str) -> Result<RangeInclusive<u8>, String> {
@@ -141,7 +146,7 @@ mod tests {
 
     #[test]
     fn codes_to_retry_on() {
-        let codes = exit_codes("1-9,75").unwrap();
+        let codes: ExitCodes = "1-9,75".parse().unwrap();
         assert_eq!([1, 9, 10, 75, 126].map(|code| codes.contains(code)), [true, true, false, true, false]);
         for (text, said) in [
             ("0", "0 is success"),
@@ -150,7 +155,7 @@ mod tests {
             ("100-200", "leave 126 and 127 out"),
             ("1,,2", "is no exit code"),
         ] {
-            let error = exit_codes(text).unwrap_err();
+            let error = text.parse::<ExitCodes>().unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
     }

@@ -104,7 +104,8 @@ impl Fleet {
         };
         let over = |seconds: f64| load(wanted.min(tokens / (rps * seconds)).max(kept));
         let demand = (wanted - kept) * rps;
-        let spent_after = if demand > 0.0 { tokens / demand } else { 0.0 };
+        // Within its window a budget may hold tokens back, since it never grants one too many: they come at its end.
+        let spent_after = if demand > 0.0 && tokens > 0.0 { window.max(tokens / demand) } else { 0.0 };
         Fleet {
             processes,
             rps,

@@ -237,7 +237,7 @@ fn fleet_lines(fleet: &Fleet, report: &Report) -> Vec<String> {
     lines.extend(table(&rows, &[false, true, true]));
     lines.push(match fleet.spent_after {
         Some(after) => format!(
-            "  \"after it\" begins when share and reserve are spent, {} into the outage",
+            "  after it: share and reserve are spent {} into the outage, if every call takes what it may",
             length(after)
         ),
         None => "  without a budget the retries go on as long as the outage".into(),
