@@ -38,7 +38,8 @@ pub trait Budget: Debug + Send + Sync {
         true
     }
 
-    /// A call succeeded after so many attempts. `now` is given where the driver has read its clock anyway.
+    /// A call succeeded after so many attempts, or ended with a failure that is good work of the target (a 404). `now` is
+    /// given where the driver has read its clock anyway.
     fn on_success(&self, attempts: u32, now: Option<Instant>);
 
     /// An attempt failed.

@@ -224,7 +224,13 @@ impl Session {
                 self.phase = Phase::Waiting;
                 Step::Wait { until }
             }
-            Err(reason) => self.stop(reason, failure.hint.map(|hint| hint.wait)),
+            Err(reason) => {
+                // A 404 is good work of the target, if not what the caller hoped for: it pays in like a success.
+                if let (Health::Good, Some(budget)) = (failure.health, context.budget) {
+                    budget.on_success(self.counted, Some(now));
+                }
+                self.stop(reason, failure.hint.map(|hint| hint.wait))
+            }
         }
     }
 

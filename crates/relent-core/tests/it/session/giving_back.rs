@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use relent_core::{Budget, Failure, Policy, Session, StopReason, TokenClass, Used, Verdict};
+use relent_core::{
+    Budget, Cause, Failure, Health, Policy, RetryOn, Session, Step, StopReason, TokenClass, Used, Verdict,
+};
 
 use super::spy::SpyBudget;
 use crate::rig::{Rig, at, launched, millis, stopped, waits};
@@ -106,7 +108,7 @@ fn a46_a_token_is_held_from_the_decision_on() {
     let mut granted = 0;
     for (call, launch) in &mut calls {
         match call.failed(&rig.context(), launch.id, TRANSIENT, at(1)) {
-            relent_core::Step::Wait { .. } => granted += 1,
+            Step::Wait { .. } => granted += 1,
             step => assert_eq!(stopped(step).reason, StopReason::BudgetExhausted),
         }
     }
@@ -124,4 +126,32 @@ fn the_budget_hears_what_kind_of_retry_it_pays_for() {
     }
     assert_eq!(budget.seen().asked, [TokenClass::Transient, TokenClass::Timeout, TokenClass::Throttled]);
     assert_eq!((budget.seen().started, budget.seen().failed.len()), (3, 3));
+}
+
+#[test]
+fn a_call_that_ends_in_good_work_of_the_target_deposits_once() {
+    let not_found = Failure::new(Verdict::Permanent).cause(Cause::Status(404)).health(Health::Good);
+    let conflict = TRANSIENT.cause(Cause::Status(409)).health(Health::Good);
+    let retry_on = RetryOn::default().status(409).unwrap();
+    for (failures, deposits) in [
+        (vec![not_found], vec![1]),
+        (vec![conflict, not_found], vec![2]),
+        (vec![TRANSIENT, conflict, conflict], vec![3]),
+        (vec![not_found.health(Health::Bad)], vec![]),
+        (vec![not_found.health(Health::Unknown)], vec![]),
+        (vec![conflict, TRANSIENT, TRANSIENT], vec![]),
+    ] {
+        let policy = Policy::constant(millis(100)).retry_on(retry_on);
+        let mut rig = Rig::new(policy.build().unwrap());
+        let budget = SpyBudget::with(9);
+        rig.budget = Some(Arc::clone(&budget) as Arc<dyn Budget>);
+        let (mut session, mut launch) = rig.begun(at(0));
+        for failure in failures {
+            if let Step::Wait { until } = session.failed(&rig.context(), launch.id, failure, at(1)) {
+                launch = launched(session.due(&rig.context(), until));
+            }
+        }
+        assert!(session.is_over());
+        assert_eq!(budget.seen().succeeded, deposits);
+    }
 }
