@@ -39,6 +39,14 @@ fn the_only_policy_needs_no_name() {
 }
 
 #[test]
+fn a_breaker_is_told() {
+    let text = format!("{ONE}breaker = {{ retries_only = {{ failure_rate = 0.4, minimum_calls = 10 }} }}\n");
+    let said = "Retries are refused while 40 % of the attempts in the last 10s fail, once there are 10";
+    let ran = explain("breaker", &text, &[]);
+    assert!(ran.out.contains(said), "{ran:?}");
+}
+
+#[test]
 fn one_of_several_is_chosen_by_name() {
     for format in ["text", "json"] {
         let ran = explain("several", TWO, &["--format", format]);

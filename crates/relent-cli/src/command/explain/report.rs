@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use relent_core::{Cause, Deposit, Jitter, Nested, Policy, Ratio, RatioConfig, RepeatRule};
+use relent_core::{
+    Cause, Deposit, Jitter, Nested, Policy, Ratio, RatioConfig, RepeatRule, RetriesOnlyConfig,
+};
 use serde::{Serialize, Serializer};
 
 use super::advice;
@@ -25,6 +27,7 @@ pub(super) struct Report {
     pub(super) load_factor: LoadFactor,
     pub(super) retried: Matrix,
     pub(super) budget: Option<BudgetFacts>,
+    pub(super) breaker: Option<BreakerFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fleet: Option<Fleet>,
     pub(super) warnings: Vec<String>,
@@ -100,6 +103,16 @@ pub(super) struct BudgetFacts {
     pub(super) reserve_per_second: Ratio,
 }
 
+/// The retries-only breaker.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct BreakerFacts {
+    #[serde(serialize_with = "number")]
+    pub(super) failure_rate: Ratio,
+    #[serde(rename = "window_ms", serialize_with = "ms")]
+    pub(super) window: Duration,
+    pub(super) minimum_calls: u32,
+}
+
 impl Report {
     /// Works it all out. `fleet`: processes, and calls per second of each.
     pub(super) fn of(policy: &Policy, source: String, fleet: Option<(u32, f64)>) -> Report {
@@ -115,6 +128,7 @@ impl Report {
             load_factor: LoadFactor::of(policy),
             retried: Matrix::of(policy),
             budget: policy.budget().map(|budget| BudgetFacts::of(budget, policy.attempts())),
+            breaker: policy.breaker().map(BreakerFacts::of),
             fleet: fleet.map(|(processes, rps)| Fleet::of(policy, processes, rps)),
             warnings: advice::warnings(policy),
         }
@@ -157,6 +171,13 @@ impl BudgetFacts {
             reserve: budget.reserve_for(attempts),
             reserve_per_second: budget.reserve_per_second,
         }
+    }
+}
+
+impl BreakerFacts {
+    fn of(breaker: &RetriesOnlyConfig) -> BreakerFacts {
+        let RetriesOnlyConfig { failure_rate, window, minimum_calls } = *breaker;
+        BreakerFacts { failure_rate, window, minimum_calls }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::load::{Fleet, Load};
-use super::report::{Facts, Report, Row};
+use super::report::{BreakerFacts, Facts, Report, Row};
 use super::totals::Outlook;
 use crate::render::{Paint, decimal, length, percent, rough, table};
 
@@ -18,8 +18,9 @@ pub(super) fn write(report: &Report, out: &mut dyn Write, paint: Paint) -> io::R
         ("Not retried".into(), report.retried.never.iter().map(|line| format!("  {line}")).collect()),
         ("Budget".into(), budget(report)),
     ];
+    let breaker = report.breaker.map(|breaker| ("Breaker".to_owned(), vec![self::breaker(&breaker)]));
     let fleet = report.fleet.as_ref().map(|fleet| (fleet_title(fleet), fleet_lines(fleet, report)));
-    for (n, (title, lines)) in sections.into_iter().chain(fleet).enumerate() {
+    for (n, (title, lines)) in sections.into_iter().chain(breaker).chain(fleet).enumerate() {
         if n > 0 {
             writeln!(out)?;
         }
@@ -204,6 +205,16 @@ fn budget(report: &Report) -> Vec<String> {
             budget.reserve, budget.reserve_per_second
         ),
     ]
+}
+
+fn breaker(breaker: &BreakerFacts) -> String {
+    let rate = f64::from(breaker.failure_rate.parts_per_million()) / 1e6;
+    format!(
+        "  Retries are refused while {} of the attempts in the last {} fail, once there are {}; first tries always go.",
+        percent(rate),
+        length(breaker.window),
+        breaker.minimum_calls
+    )
 }
 
 fn fleet_title(fleet: &Fleet) -> String {
