@@ -130,13 +130,11 @@ struct Troubles {
     origin: WaitOrigin,
     seat: Option<Seat>,
     permit: Option<Permit>,
-    /// Why the call ended, and in nanoseconds what the server had asked for.
-    reason: Option<StopReason>,
+    /// What the server asked for with the last failure, in nanoseconds and one more; 0 if it did not ask.
     hint: u64,
+    /// Why the call ended.
+    reason: Option<StopReason>,
 }
-
-/// No hint; the longest that is told is a nanosecond less, 584 years.
-const NO_HINT: u64 = u64::MAX;
 
 impl Session {
     /// A call that starts at `now`, may be repeated as `repeat` says, and has to end by `deadline` (the caller's, the
@@ -176,7 +174,7 @@ impl Session {
         assert!(self.phase == Phase::New, "a session begins once");
         match Opening::of(context, self.can_retry(context.policy), self.deadline, now) {
             Ok(opening) => Step::Launch(self.opened(&opening)),
-            Err(reason) => self.stop(reason, None),
+            Err(reason) => self.stop(reason),
         }
     }
 
@@ -229,7 +227,7 @@ impl Session {
                 if let (Health::Good, Some(budget)) = (failure.health, context.budget) {
                     budget.on_success(self.counted, Some(now));
                 }
-                self.stop(reason, failure.hint.map(|hint| hint.wait))
+                self.stop(reason)
             }
         }
     }
@@ -253,7 +251,7 @@ impl Session {
         }
         let health = self.health_of_the_cut_off(context.policy, now);
         self.record(context, &failure, health, now);
-        self.stop(StopReason::DeadlineExceeded, None)
+        self.stop(StopReason::DeadlineExceeded)
     }
 
     /// The time that [`Step::Wait`] named has come. Breaker and deadline are asked once more; a refusal gives the token
@@ -275,7 +273,7 @@ impl Session {
         if let Some(reason) = refusal {
             self.release();
             self.ledger.unretry(context.credit);
-            return self.stop(reason, None);
+            return self.stop(reason);
         }
         self.troubles().seat = None;
         if let Some(permit) = &mut self.troubles().permit {
@@ -301,7 +299,7 @@ impl Session {
             }
         }
         self.release();
-        self.stop(StopReason::Cancelled, None);
+        self.stop(StopReason::Cancelled);
         self.ended()
     }
 
@@ -415,6 +413,7 @@ impl Session {
         self.ambiguous |= failure.ambiguous;
         self.replayable &= failure.replayable;
         self.release();
+        self.troubles().hint = failure.hint.map_or(0, |hint| nanos(hint.wait).saturating_add(1));
         if let Some(budget) = context.budget {
             budget.on_failure(failure.verdict, health, now);
         }
@@ -439,19 +438,17 @@ impl Session {
         }
     }
 
-    fn stop(&mut self, reason: StopReason, hint: Option<Duration>) -> Step {
+    fn stop(&mut self, reason: StopReason) -> Step {
         self.phase = Phase::Over;
-        let troubles = self.troubles();
-        troubles.reason = Some(reason);
-        troubles.hint = hint.map_or(NO_HINT, |hint| nanos(hint).min(NO_HINT - 1));
+        self.troubles().reason = Some(reason);
         Step::Stop(self.ended())
     }
 
     /// How a call that is over has ended.
     fn ended(&self) -> Stop {
         let told = self.troubles.as_ref().and_then(|troubles| Some((troubles.reason?, troubles.hint)));
-        let (reason, hint) = told.unwrap_or((StopReason::Succeeded, NO_HINT));
-        let hint = (hint != NO_HINT).then(|| Duration::from_nanos(hint));
+        let (reason, hint) = told.unwrap_or((StopReason::Succeeded, 0));
+        let hint = hint.checked_sub(1).map(Duration::from_nanos);
         Stop { reason, attempts: self.launched, ambiguous: self.ambiguous, hint }
     }
 

@@ -194,6 +194,26 @@ fn a_hint_is_told_at_every_stop() {
     assert_eq!((stop.reason, stop.hint), (StopReason::AttemptsExhausted, Some(secs(3))));
 }
 
+#[test]
+fn a_hint_is_told_when_the_wait_for_it_was_in_vain() {
+    let rig = Rig::new(Policy::default());
+    for (late, reason) in
+        [(secs(15), StopReason::DeadlineExceeded), (millis(14_999), StopReason::DeadlineTooClose)]
+    {
+        let (mut session, launch) = rig.begun(at(0));
+        waits(session.failed(&rig.context(), launch.id, throttled(Hint::at_least(secs(3))), at(1)));
+        let stop = stopped(session.due(&rig.context(), at(0) + late));
+        assert_eq!((stop.reason, stop.hint), (reason, Some(secs(3))));
+    }
+    // Of two failures the last one counts, and it asked for nothing.
+    let (mut session, launch) = rig.begun(at(0));
+    let until =
+        waits(session.failed(&rig.context(), launch.id, throttled(Hint::at_least(millis(10))), at(1)));
+    let launch = launched(session.due(&rig.context(), until));
+    let stop = stopped(session.failed(&rig.context(), launch.id, Verdict::Permanent.into(), until));
+    assert_eq!((stop.reason, stop.hint), (StopReason::NotRetryable, None));
+}
+
 fn begun_before(rig: &Rig, deadline: Instant) -> (Session, relent_core::AttemptId) {
     let mut session = Session::new(&rig.policy, Repeat::Yes, deadline, at(0));
     let id = launched(session.begin(&rig.context(), at(0))).id;
