@@ -18,13 +18,18 @@ use value::{PerSecond, duration, per_second};
 
 /// Retries that know when to stop
 #[derive(Debug, Parser)]
-#[command(name = "relent", version, after_help = EXIT_CODES)]
+#[command(name = "relent", version, after_help = EXAMPLES_AND_CODES)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "\
+const EXAMPLES_AND_CODES: &str = "\
+Examples:
+  relent demo                                  what retries do to a struggling service, live
+  relent run -- curl --fail https://example.org/health
+  relent explain --attempts 9 --base 100ms --cap 10s
+
 Exit codes:
     0  done
     1  it could not be done
@@ -48,15 +53,12 @@ pub(crate) enum Command {
 #[derive(Debug, clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
-    #[command(flatten)]
-    pub(crate) policy: PolicyArgs,
-
     /// Exit codes to retry on, such as 1,75 or 1-9 [default: any but 0; never 126 and 127]
     #[arg(long, value_name = "CODES")]
     pub(crate) retry_on_exit: Option<ExitCodes>,
 
-    /// How long after SIGTERM an attempt that ran out of time gets SIGKILL
-    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    /// How long after SIGTERM an attempt that ran out of time gets SIGKILL [default: 5s]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration, default_value = "5s", hide_default_value = true)]
     pub(crate) kill_after: Duration,
 
     /// What the command reads [default: keep for a pipe or a socket, inherit otherwise]
@@ -70,14 +72,17 @@ pub(crate) struct RunArgs {
     /// The command and its arguments, best after --
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
 }
 
 /// What a retried command reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StdinSource {
-    /// relent's own stdin; a file is rewound before each attempt, what was read from a pipe is gone
+    /// relent's own; a file is rewound before each attempt, what was read from a pipe is gone
     Inherit,
-    /// relent hands its stdin on and keeps up to 64 KiB for the next attempt; after more, no retry
+    /// Handed on, and kept up to 64 KiB for the next attempt; after more, no retry follows
     Keep,
     /// Nothing: for `while read` loops, whose input the command must not eat
     Null,
@@ -93,7 +98,7 @@ Examples:
   relent run --attempts 5 --base 1s --cap 30s -- ./deploy.sh staging
   relent run --attempt-timeout 10s --deadline 1m -- pg_isready -h db
   relent run --retry-on-exit 75 -- sendmail -q
-  pg_dump shop | relent run --attempts 2 -- ./upload.sh     # up to 64 KiB are kept for the repeat";
+  echo \"$report\" | relent run -- ./upload.sh        # up to 64 KiB of a pipe are kept for the repeats";
 
 /// Show what a policy does, in numbers, before it does it
 ///
@@ -112,9 +117,6 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
 
-    #[command(flatten)]
-    pub(crate) flags: PolicyArgs,
-
     /// Processes with this policy, each with a budget of its own
     #[arg(long, value_name = "N", requires = "rps", help_heading = "Fleet")]
     pub(crate) processes: Option<NonZeroU32>,
@@ -122,6 +124,9 @@ pub(crate) struct ExplainArgs {
     /// Calls per second that each process makes
     #[arg(long, value_name = "R", allow_hyphen_values = true, value_parser = per_second, requires = "processes", help_heading = "Fleet")]
     pub(crate) rps: Option<PerSecond>,
+
+    #[command(flatten)]
+    pub(crate) flags: PolicyArgs,
 }
 
 /// How to print a report.
@@ -144,9 +149,35 @@ Examples:
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use relent_core::defaults;
+
+    use crate::render::length;
 
     #[test]
     fn the_arguments_are_consistent() {
         super::Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_quotes_the_defaults() {
+        let help = super::Args::command().find_subcommand_mut("explain").unwrap().render_help().to_string();
+        for (flag, default) in [
+            ("--attempts", defaults::ATTEMPTS.to_string()),
+            ("--base", length(defaults::BASE)),
+            ("--cap", length(defaults::CAP)),
+            ("--multiplier", defaults::MULTIPLIER.to_string()),
+            ("--attempt-timeout", length(defaults::ATTEMPT_TIMEOUT)),
+            ("--deadline", length(defaults::DEADLINE)),
+            ("--min-attempt-time", length(defaults::MIN_ATTEMPT_TIME)),
+            ("--budget-ratio", defaults::BUDGET_RATIO.to_string()),
+            ("--budget-window", length(defaults::BUDGET_WINDOW)),
+            ("--reserve", format!("attempts - 1, at least {}", defaults::BUDGET_RESERVE)),
+            ("--reserve-per-second", defaults::RESERVE_PER_SECOND.to_string()),
+        ] {
+            let line = help.lines().find(|line| line.trim_start().starts_with(&format!("{flag} "))).unwrap();
+            let quote = line.split_once("[default: ").unwrap().1;
+            let quoted = quote.split_once([';', ']']).unwrap().0;
+            assert_eq!(quoted, default, "{flag}");
+        }
     }
 }
