@@ -10,7 +10,8 @@ use std::process::{Child, Command};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
 
 use crate::support::{finish, folder, program, relent, run_script, script_args};
 
@@ -23,7 +24,7 @@ struct Fifo {
 impl Fifo {
     fn new(test: &str) -> Fifo {
         let path = folder(test).join("fifo");
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        mkfifo(&path, Mode::S_IRWXU).unwrap();
         let open = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         Fifo { path, open }
     }
