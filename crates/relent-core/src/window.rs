@@ -43,7 +43,8 @@ pub(crate) struct Window<const K: usize> {
 
 impl<const K: usize> Window<K> {
     pub(crate) fn new(length: Duration, now: Instant) -> Window<K> {
-        let width = (nanos(length) / SLOTS).max(1);
+        // At least 2, so that the number after a slot's is a number, also at the end of all clocks.
+        let width = (nanos(length) / SLOTS).max(2);
         let head = now.as_nanos() / width;
         Window { slots: Box::new([[0; K]; RING]), sums: [0; K], head, width, turned: now }
     }
@@ -198,6 +199,18 @@ mod tests {
         w.spread(0, 7, since);
         w.turn(Instant::from_nanos(u64::MAX - 1));
         assert_eq!((w.at_most(0), w.at_least(0)), (0, 0));
+    }
+
+    #[test]
+    fn the_smallest_window_at_the_end_of_all_clocks() {
+        let mut w = Window::<2>::new(Duration::from_nanos(1), Instant::ZERO);
+        let since = w.turn(Instant::NEVER);
+        w.spread(0, 9, since);
+        let slot = w.add(1);
+        assert_eq!((w.at_most(1), w.remaining(1, Instant::NEVER)), (1, 1));
+        assert!(w.at_least(0) <= 9);
+        w.take_back(1, slot);
+        assert_eq!(w.at_most(1), 0);
     }
 
     #[test]
