@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use ::reqwest::{Body, Client, Error, Request, RequestBuilder, Response, ResponseBuilderExt, Url};
+use ::reqwest::{Body, Client, Error, Request, RequestBuilder, Response, ResponseBuilderExt};
 use bytes::Bytes;
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
@@ -66,10 +66,8 @@ impl<C: Classify<Error> + Clone, T: Timer> RetryClient<C, T> {
     /// # Errors
     /// [`RetryError`] where no attempt was answered, or the last one wasn't.
     pub async fn execute(&self, request: Request) -> Result<Response, RetryError<Error>> {
-        let target = Target(request.url().clone());
         let request = http::Request::<Body>::try_from(request).map_err(RetryError::before_the_first)?;
-        let (mut parts, mut body) = request.into_parts();
-        parts.extensions.insert(target);
+        let (parts, mut body) = request.into_parts();
 
         let mut service: HttpRetry<Exchange, C, T> = self.layer.layer(Exchange(self.client.clone()));
         let call =
@@ -90,10 +88,6 @@ impl<C: Classify<Error> + Clone, T: Timer> RetryClient<C, T> {
         self.execute(request.build().map_err(RetryError::before_the_first)?).await
     }
 }
-
-/// The URL as the caller wrote it: `http::Uri` has no fragment.
-#[derive(Clone)]
-struct Target(Url);
 
 /// The bytes of a body that is in memory, without a copy: such a body yields them at the first poll.
 fn in_memory(body: &mut Body) -> Option<Bytes> {
@@ -119,18 +113,13 @@ impl Service<http::Request<ReplayBody<Body>>> for Exchange {
     }
 
     fn call(&mut self, request: http::Request<ReplayBody<Body>>) -> Exchanging {
-        let target = request.extensions().get::<Target>().cloned();
         let request = request.map(|body| match body.into_bytes() {
             Ok(bytes) => Body::from(bytes),
             Err(stream) => Body::wrap(stream),
         });
-        match (Request::try_from(request), target) {
-            (Ok(mut request), Some(Target(url))) => {
-                *request.url_mut() = url;
-                Exchanging::Sent { response: self.0.call(request) }
-            }
-            (Ok(request), None) => Exchanging::Sent { response: self.0.call(request) },
-            (Err(error), _) => Exchanging::Refused { error: Some(error) },
+        match Request::try_from(request) {
+            Ok(request) => Exchanging::Sent { response: self.0.call(request) },
+            Err(error) => Exchanging::Refused { error: Some(error) },
         }
     }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't set its stage has failed")]
 
+mod adapter;
 mod bodies;
 mod client;
 mod connection;

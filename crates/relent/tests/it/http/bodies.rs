@@ -20,6 +20,7 @@ use tower::{Layer, Service, ServiceExt};
 
 use super::client::{BOTH, Handle, Through, hyper_client, passing, policy, reqwest_client, retry};
 use super::server::{Act, Server, reply};
+use super::service::Told;
 
 /// A body without a length, that comes as it is sent.
 struct Piped(mpsc::UnboundedReceiver<Bytes>);
@@ -256,6 +257,67 @@ async fn p13_a_body_is_handed_over_while_its_first_half_is_on_the_way() {
         // The first connection was told, not left hanging.
         server.until(|seen| seen.closed >= 1).await;
     }
+}
+
+/// While a retry waits, the attempt before it may send on what can be kept. Beyond that its connection ends, so that
+/// others can have its place, and not a byte is lost to the retry.
+#[tokio::test]
+async fn p13_during_a_wait_the_old_attempt_does_not_run_away_with_the_body() {
+    for through in BOTH {
+        let time = Manual::new();
+        let server = Server::start([Act::AnswerEarly(reply(503, &[], "busy")), Act::ok()]);
+        let second = Duration::from_secs(1);
+        let retry = retry(limited(20).base(second).cap(second), &time);
+        let (sender, body) = piped();
+        sender.send(Bytes::from("first half, ")).unwrap();
+        let call = tokio::spawn(stream(through, retry.clone(), server.url(), body));
+        while retry.waiting() == 0 {
+            tokio::task::yield_now().await;
+        }
+        sender.send(Bytes::from("and a long second half")).unwrap();
+        drop(sender);
+        server.until(|seen| seen.closed == 1).await;
+        assert!(!call.is_finished());
+
+        time.advance(second);
+        assert_eq!(call.await.unwrap().0, Some(200), "{through:?}");
+        assert_eq!(server.requests()[1].body, b"first half, and a long second half");
+    }
+}
+
+/// A body that fails halfway.
+struct Failing(bool);
+
+impl Body for Failing {
+    type Data = Bytes;
+    type Error = std::fmt::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::fmt::Error>>> {
+        let first = !std::mem::replace(&mut self.0, true);
+        Poll::Ready(Some(if first { Ok(Frame::data(Bytes::from("half"))) } else { Err(std::fmt::Error) }))
+    }
+}
+
+#[tokio::test]
+async fn the_callers_own_failure_is_not_retried() {
+    let server = Server::start([Act::ok()]);
+    let service = HttpRetryLayer::new(retry(policy(), &Manual::new())).layer(hyper_client());
+    let request = Request::put(server.url()).body(Failing(false)).unwrap();
+    let error = service.oneshot(request).await.unwrap_err();
+    assert_eq!((error.reason(), error.attempts(), error.ambiguous()), (StopReason::NotRetryable, 1, true));
+}
+
+#[tokio::test]
+async fn once_a_call_is_over_its_body_is_let_go() {
+    let time = Manual::new();
+    let (sender, body) = piped();
+    let service = HttpRetryLayer::new(retry(policy(), &time)).layer(Told::new(&time, []));
+    let mut call = std::pin::pin!(service.oneshot(Request::put("http://a.example/").body(body).unwrap()));
+    assert_eq!(call.as_mut().await.unwrap().status(), 200);
+    assert!(sender.is_closed());
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use relent::timer::Manual;
 use relent::{Boxed, Cause, Classify, Standard, StopReason, Verdict};
 use tower::{Layer, ServiceExt};
 
-use super::client::{policy, retry};
+use super::client::{hyper_client, policy, retry};
 use super::service::Told;
 
 #[derive(Debug)]
@@ -59,6 +59,21 @@ fn a_request_that_cannot_be_built_was_never_sent() {
     assert_eq!((failure.verdict(), failure.is_ambiguous()), (Verdict::Rejected, false));
     let invalid = Request::builder().header("in valid", "x").body(()).unwrap_err();
     assert_eq!(Standard.classify(&invalid).verdict(), Verdict::Rejected);
+}
+
+/// hyper-util refuses these itself.
+#[tokio::test]
+async fn a_request_that_the_client_will_not_send_was_never_sent() {
+    for request in
+        [Request::get("/relative"), Request::get("http://a.example/").version(http::Version::HTTP_09)]
+    {
+        let service = HttpRetryLayer::new(retry(policy(), &Manual::new())).layer(hyper_client());
+        let error = service.oneshot(request.body(Empty::<Bytes>::new()).unwrap()).await.unwrap_err();
+        assert_eq!(
+            (error.reason(), error.attempts(), error.ambiguous()),
+            (StopReason::NotRetryable, 1, false)
+        );
+    }
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use relent::{Nested, Repeat, StopReason};
 use tower::{Layer, ServiceExt};
 
 use super::client::{policy, retry};
-use super::service::{Answer, Told, answer};
+use super::service::{Answer, Told, answer, never};
 
 type Nothing = Empty<Bytes>;
 
@@ -126,6 +126,34 @@ async fn a_peer_that_has_reported_and_falls_silent_has_used_all() {
 }
 
 #[tokio::test]
+async fn a_reporter_that_lets_an_attempt_time_out_has_used_all() {
+    let time = Manual::new();
+    let told = Told::new(&time, [busy("used=0"), never(), answer(503, &[]), never()]);
+    let second = Duration::from_secs(1);
+    let retry = retry(policy().attempts(4).attempt_timeout(second), &time);
+    let layer = HttpRetryLayer::new(retry).peers(["peer.example:8080"]).unwrap();
+    let service = layer.layer(told.clone());
+    let call = tokio::spawn(service.oneshot(request()));
+    while time.sleepers() == 0 {
+        tokio::task::yield_now().await;
+    }
+    time.advance(second);
+    let response = call.await.unwrap().unwrap();
+    assert_eq!((response.status(), told.times().len()), (StatusCode::SERVICE_UNAVAILABLE, 3));
+    assert_eq!(response.extensions().get::<Stopped>().unwrap().reason, StopReason::CreditExhausted);
+}
+
+#[tokio::test]
+async fn a_peers_report_is_taken_off_a_good_answer_too() {
+    let time = Manual::new();
+    let told =
+        Told::new(&time, [answer(200, &[("relent-attempts", "used=1"), ("relent-stop", "scope=host")])]);
+    let layer = HttpRetryLayer::new(retry(policy(), &time)).peers(["peer.example:8080"]).unwrap();
+    let response = layer.layer(told).oneshot(request()).await.unwrap();
+    assert_eq!(response.headers().len(), 0);
+}
+
+#[tokio::test]
 async fn nested_says_what_is_told() {
     for (nested, left) in [(Nested::Credit, "left=1"), (Nested::PassThrough, "left=0"), (Nested::Allow, "")] {
         let time = Manual::new();
@@ -181,6 +209,23 @@ async fn the_callers_word_for_one_request_goes_before_the_rule() {
         service.oneshot(request).await.unwrap();
         assert_eq!(told.times().len(), attempts, "{method} {word:?}");
     }
+}
+
+#[tokio::test]
+async fn what_a_wait_for_readiness_took_is_not_told_to_the_peer() {
+    let time = Manual::new();
+    let told = Told::new(&time, [answer(503, &[])]).busy_after(1);
+    let retry = retry(policy().attempt_timeout(Duration::from_secs(1)), &time);
+    let layer = HttpRetryLayer::new(retry).peers(["peer.example:8080"]).unwrap();
+    let service = layer.layer(told.clone());
+    let call = tokio::spawn(service.oneshot(request()));
+    while time.sleepers() == 0 {
+        tokio::task::yield_now().await;
+    }
+    time.advance(Duration::from_millis(400));
+    told.free();
+    assert_eq!(call.await.unwrap().unwrap().status(), StatusCode::OK);
+    assert_eq!(told.said("x-envoy-expected-rq-timeout-ms"), ["950", "570"]);
 }
 
 /// A70: the kit's service panics where it is called without having been ready; here it never is again.

@@ -154,6 +154,15 @@ fn p16_a_body_that_nobody_read_is_whole_whatever_its_length() {
 }
 
 #[test]
+fn what_is_announced_to_be_too_long_is_not_kept_at_all() {
+    let memory = memory();
+    let replay = Replay::new(Told::sized(&[b"ab", b"too long"]), 5, &memory);
+    let mut first = replay.next_attempt();
+    assert_eq!((chunk(&mut first), memory.used()), (Bytes::from("ab"), 0));
+    assert!(!replay.is_whole(&ANY));
+}
+
+#[test]
 fn p13_a_body_read_in_part_is_sent_again_from_its_start() {
     let memory = memory();
     let replay = Replay::new(Told::sized(&[b"ab", b"cd", b"ef"]), 10, &memory);

@@ -1,9 +1,15 @@
 //! Failed responses: handed on untouched at a refusal, kept over a wait, and off their connection meanwhile.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Empty};
 use relent::http::{HttpRetryLayer, RetryBody, Stopped};
 use relent::timer::Manual;
@@ -257,6 +263,62 @@ async fn kept_responses_count_in_the_memory_of_the_handle() {
         lost.push(call.await.unwrap().unwrap().extensions().get::<Stopped>().unwrap().without_body);
     }
     assert_eq!(lost, [false, true]);
+}
+
+/// What was kept of a response that turned out to be too long is given back at once.
+#[tokio::test]
+async fn a_response_that_is_dropped_gives_its_memory_back() {
+    let time = Manual::new();
+    let retry = retry(patient().deadline(5 * SECOND).replay_limit(50).replay_total(100), &time);
+    let chunk = format!("5a\r\n{}\r\n", "x".repeat(90));
+    let chunked = format!("HTTP/1.1 503 Busy\r\ntransfer-encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n");
+    let mut calls = Vec::new();
+    for answer in [chunked.into_bytes(), reply(503, &[], &"x".repeat(90))] {
+        let server = Server::start([Act::Answer(answer)]);
+        let client = OneConnection::new(&server);
+        calls.push(tokio::spawn(
+            HttpRetryLayer::new(retry.clone()).layer(client.clone()).oneshot(get(&server)),
+        ));
+        while retry.waiting() < calls.len() as u32 {
+            tokio::task::yield_now().await;
+        }
+        client.idle().await;
+    }
+    time.advance(10 * SECOND);
+    let mut lost = Vec::new();
+    for call in calls {
+        lost.push(call.await.unwrap().unwrap().extensions().get::<Stopped>().unwrap().without_body);
+    }
+    assert_eq!(lost, [true, false]);
+}
+
+/// A body of nothing, for ever, and always at once.
+struct Endless;
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(Some(Ok(Frame::data(Bytes::new()))))
+    }
+}
+
+#[tokio::test]
+async fn a_response_of_nothing_for_ever_does_not_hold_the_call_up() {
+    let time = Manual::new();
+    let answers = Arc::new(AtomicBool::new(false));
+    let client = tower::service_fn(move |_| {
+        let well = answers.swap(true, Ordering::Relaxed);
+        let status = if well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        async move { std::io::Result::Ok(Response::builder().status(status).body(Endless).unwrap()) }
+    });
+    let service = HttpRetryLayer::new(retry(patient(), &time)).layer(client);
+    let request = Request::get("http://a.example/").body(Empty::<Bytes>::new()).unwrap();
+    assert_eq!(passing(&time, service.oneshot(request)).await.unwrap().status(), StatusCode::OK);
 }
 
 #[tokio::test]

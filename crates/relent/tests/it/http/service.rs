@@ -1,9 +1,10 @@
 //! A service without a network: answers as it is told, and writes down the requests and when they came.
 
 use std::collections::VecDeque;
-use std::future::{Ready, ready};
+use std::future::{pending, ready};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +14,11 @@ use relent::timer::Manual;
 use tower::Service;
 
 pub(crate) type Answer = Result<Response<Full<Bytes>>, std::io::Error>;
+
+/// What is asked of [`Told`] now and then instead: never to answer.
+pub(crate) fn never() -> Answer {
+    Err(std::io::Error::other("never"))
+}
 
 pub(crate) struct Told {
     time: Manual,
@@ -27,6 +33,7 @@ struct Shared {
     requests: Vec<(Duration, HeaderMap)>,
     /// Calls after which the service is busy.
     busy_after: Option<usize>,
+    waits: Option<Waker>,
 }
 
 /// Readiness is not cloned.
@@ -42,10 +49,17 @@ impl Told {
         Told { time: time.clone(), ready: false, shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Never ready again after so many calls.
+    /// Not ready any more after so many calls.
     pub(crate) fn busy_after(self, calls: usize) -> Told {
         self.shared.lock().unwrap().busy_after = Some(calls);
         self
+    }
+
+    /// Ready again, and for ever.
+    pub(crate) fn free(&self) {
+        let mut shared = self.shared.lock().unwrap();
+        shared.busy_after = None;
+        shared.waits.take().unwrap().wake();
     }
 
     /// When the requests came.
@@ -76,11 +90,12 @@ pub(crate) fn answer(status: u16, headers: &[(&str, &str)]) -> Answer {
 impl<B> Service<Request<B>> for Told {
     type Response = Response<Full<Bytes>>;
     type Error = std::io::Error;
-    type Future = Ready<Answer>;
+    type Future = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), std::io::Error>> {
-        let shared = self.shared.lock().unwrap();
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), std::io::Error>> {
+        let mut shared = self.shared.lock().unwrap();
         if shared.busy_after.is_some_and(|calls| shared.requests.len() >= calls) {
+            shared.waits = Some(cx.waker().clone());
             return Poll::Pending;
         }
         self.ready = true;
@@ -94,6 +109,9 @@ impl<B> Service<Request<B>> for Told {
         );
         let mut shared = self.shared.lock().unwrap();
         shared.requests.push((self.time.elapsed(), request.headers().clone()));
-        ready(shared.answers.pop_front().unwrap_or_else(|| answer(200, &[])))
+        match shared.answers.pop_front().unwrap_or_else(|| answer(200, &[])) {
+            Err(error) if error.to_string() == "never" => Box::pin(pending()),
+            answer => Box::pin(ready(answer)),
+        }
     }
 }
