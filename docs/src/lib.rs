@@ -1,0 +1,21 @@
+//! Compiles and runs the Rust of the pages beside it, as documentation tests. A page that is not listed here fails a test.
+
+/// The policy, step by step.
+#[cfg(doctest)]
+#[doc = include_str!("../policy.md")]
+mod policy {}
+
+/// A common loop in Go beside relent.
+#[cfg(doctest)]
+#[doc = include_str!("../compare-go-loop.md")]
+mod compare_go_loop {}
+
+/// The stops of a call.
+#[cfg(doctest)]
+#[doc = include_str!("../life-of-a-call.md")]
+mod life_of_a_call {}
+
+/// Why it is as it is.
+#[cfg(doctest)]
+#[doc = include_str!("../design/why.md")]
+mod why {}

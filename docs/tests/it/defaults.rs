@@ -1,0 +1,66 @@
+//! The table of fields is whole, and its defaults are those of the engine.
+
+use std::collections::BTreeSet;
+
+use relent_config::parse;
+use relent_core::{Policy, RatioConfig, defaults};
+
+const PAGE: &str = include_str!("../../policy.md");
+
+/// The rows of the table of fields: a field and its default, as they are written.
+fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let table = PAGE.split_once("| field | default |").expect("the page has the table").1;
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        (cells[1].trim_matches('`'), cells[2])
+    })
+}
+
+fn read(policy: &str) -> Result<Policy, String> {
+    let config = parse("page", &format!("version = 1\n[policy.a]\n{policy}\n"));
+    Ok(config.map_err(|errors| errors.to_string())?.policies["a"].clone())
+}
+
+#[test]
+fn every_default_is_the_engine_s() {
+    for (field, default) in rows() {
+        match default.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
+            Some(default) => {
+                assert_eq!(read(&format!("{field} = {default}")), Ok(Policy::default()), "{field}");
+            }
+            None => assert_eq!((field, default), ("budget.reserve", "max(3, attempts − 1)")),
+        }
+    }
+}
+
+#[test]
+fn the_reserve_is_as_the_table_says() {
+    let config = RatioConfig::new(defaults::BUDGET_RATIO);
+    for attempts in 1..10 {
+        assert_eq!(config.reserve_for(attempts), 3.max(attempts - 1));
+    }
+    assert_eq!(Policy::default().budget(), Some(&config));
+}
+
+/// The reader of policy files itself names its fields, when it is asked for one that it has not.
+#[test]
+fn no_field_is_left_out() {
+    let fields = |policy: &str| -> BTreeSet<String> {
+        let errors = read(policy).expect_err("colour is no field");
+        let list = errors.split("its fields are ").nth(1).expect("the mend names them");
+        let list = list.lines().next().expect("a line");
+        list.split(", ").map(|field| field.trim_matches('`').to_owned()).collect()
+    };
+    let mut wanted = fields("colour = 1");
+    for table in ["backoff", "budget"] {
+        assert!(wanted.remove(table));
+        wanted.extend(
+            fields(&format!("{table} = {{ colour = 1 }}")).iter().map(|field| format!("{table}.{field}")),
+        );
+    }
+    // It belongs to `repeat = "always"`, and has no default.
+    assert!(wanted.remove("repeat_reason") && PAGE.contains("`repeat_reason`"));
+    let documented: BTreeSet<String> = rows().map(|(field, _)| field.to_owned()).collect();
+    assert_eq!(documented, wanted);
+}
