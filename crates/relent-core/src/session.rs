@@ -353,6 +353,12 @@ impl Session {
         self.began
     }
 
+    /// When the attempt in flight started, or the last one did.
+    #[must_use]
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
     /// Attempts launched so far.
     #[must_use]
     #[inline]

@@ -52,10 +52,11 @@ pub struct FreeRepeats {
 }
 
 impl FreeRepeats {
-    /// A cap of so many per second, so many of them at once.
+    /// A cap of so many per second, so many of them at once; none at all if either is 0.
     #[must_use]
     pub fn new(per_second: u32, burst: u32) -> FreeRepeats {
         let interval = nanos(Duration::from_secs(1)) / u64::from(per_second.max(1));
+        let burst = if per_second == 0 { 0 } else { burst };
         FreeRepeats { interval, burst: interval.saturating_mul(u64::from(burst)), due: AtomicU64::new(0) }
     }
 

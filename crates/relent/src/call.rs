@@ -215,9 +215,10 @@ impl<H: Handle, K: Default> Call<H, K> {
         let Call { handle, stage: Stage::Live(live) } = self else { return };
         let Some(id) = live.session.running() else { return };
         let shared = &*handle.retry().shared;
-        // A clock that was not needed so far is not read for this.
+        // The clock is not read for this; its last reading lets the budget turn its window.
+        let known = (!live.began.is_never()).then(|| live.session.started().max(live.began));
         let used = live.used();
-        live.session.succeeded(&shared.context(), id, used, None);
+        live.session.succeeded(&shared.context(), id, used, known);
         if live.session.launched() > 1 {
             shared.tell(&Event::Recovered { attempts: live.session.launched() });
         }

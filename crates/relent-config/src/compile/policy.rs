@@ -8,7 +8,6 @@ mod retry_on;
 
 use relent_core::{Nested, Policy, RepeatRule};
 
-use crate::format_size;
 use crate::report::{Fault, Report};
 use crate::text::{Item, Table};
 
@@ -76,7 +75,7 @@ pub(super) fn read(table: &Table<'_>, report: &mut Report) -> Option<Policy> {
     check_reason(table, report);
     let policy = contradiction::build(&mut draft, table, report);
     if let Some(policy) = &policy {
-        check_use(policy, &draft, table, report);
+        check_waiting(policy, &draft, table, report);
     }
     policy.filter(|_| report.total() == faults)
 }
@@ -109,20 +108,12 @@ fn check_reason(table: &Table<'_>, report: &mut Report) {
 }
 
 /// What the core takes, and a file should not say: it could never have an effect.
-fn check_use(policy: &Policy, draft: &Draft, table: &Table<'_>, report: &mut Report) {
+fn check_waiting(policy: &Policy, draft: &Draft, table: &Table<'_>, report: &mut Report) {
     if policy.attempts() > 1 && policy.max_waiting() == 0 && draft.is_good(&["max_waiting", "attempts"]) {
         let span = draft.span(&["max_waiting"]).unwrap_or_else(|| table.span());
         report.add(
             Fault::new(span, "max_waiting is 0, so no call could ever wait for a retry")
                 .mend("raise it, or set attempts to 1, which means: no retry"),
         );
-    }
-    if policy.replay_limit() > policy.replay_total() && draft.is_good(&["replay_limit", "replay_total"]) {
-        let span = draft.span(&["replay_limit", "replay_total"]).unwrap_or_else(|| table.span());
-        let (limit, total) = (format_size(policy.replay_limit()), format_size(policy.replay_total()));
-        let message =
-            format!("replay_limit {limit} for one call is above replay_total {total} for all of them");
-        let fault = Fault::new(span, message).mend("lower replay_limit or raise replay_total");
-        report.add(draft.with_defaults(fault, &["replay_limit", "replay_total"]));
     }
 }

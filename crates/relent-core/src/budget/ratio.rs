@@ -52,6 +52,8 @@ pub struct RatioState {
     reserve: u32,
     reserve_size: u32,
     per_second: Ratio,
+    /// Successes that may each put a token back as soon as the rate allows; never more than are missing.
+    owed: u32,
     /// What the reserve may take up, in parts per million × nanoseconds: exact, however often it is asked.
     allowance: u128,
 }
@@ -74,6 +76,7 @@ impl<L: Lock<RatioState>> RatioBudget<L> {
                 reserve,
                 reserve_size: reserve,
                 per_second: config.reserve_per_second,
+                owed: 0,
                 allowance: 0,
             }),
         }
@@ -180,12 +183,16 @@ impl RatioState {
         self.refill(1);
     }
 
-    /// So many successes put back what the reserve has room for and its rate allows.
+    /// So many successes put back what the reserve has room for, as its rate allows. In an outage that follows a calm in
+    /// which the reserve was full, nothing is owed, and so nothing comes back.
     fn refill(&mut self, successes: u64) {
         let room = self.reserve_size - self.reserve;
+        let successes = u32::try_from(successes).unwrap_or(u32::MAX);
+        self.owed = self.owed.saturating_add(successes).min(room);
         let affordable = u32::try_from(self.allowance / TOKEN).unwrap_or(u32::MAX);
-        let refill = room.min(affordable).min(u32::try_from(successes).unwrap_or(u32::MAX));
+        let refill = self.owed.min(affordable);
         self.reserve += refill;
+        self.owed -= refill;
         self.allowance -= u128::from(refill) * TOKEN;
     }
 
@@ -204,6 +211,7 @@ impl RatioState {
         self.window.take_back(usize::from(grant.source), grant.mark);
         if usize::from(grant.source) == FROM_RESERVE {
             self.reserve = (self.reserve + 1).min(self.reserve_size);
+            self.owed = self.owed.min(self.reserve_size - self.reserve);
         }
     }
 

@@ -162,6 +162,10 @@ impl PolicyBuilder {
         check_backoff(&policy.backoff)?;
         check_time(&policy)?;
         check_handles(&policy)?;
+        let (limit, total) = (policy.replay_limit, policy.replay_total);
+        if limit > total {
+            return Err(PolicyError::ReplayLimitAboveTotal { limit, total });
+        }
         if policy.attempts > 1 && policy.retry_on.is_empty() {
             return Err(PolicyError::NothingToRetryOn);
         }

@@ -68,6 +68,13 @@ pub enum PolicyError {
         /// The longest hint that is waited out.
         max_hint: Duration,
     },
+    /// One call may keep more than all calls together.
+    ReplayLimitAboveTotal {
+        /// `replay_limit`, in bytes.
+        limit: u64,
+        /// `replay_total`, in bytes.
+        total: u64,
+    },
     /// The budget's ratio is above 1: more retries than successes.
     BudgetRatioAboveOne(Ratio),
     /// The breaker's failure rate is above 1, which nothing reaches.
@@ -90,6 +97,7 @@ impl PolicyError {
             PolicyError::FirstWaitBeyondDeadline { .. } => "base",
             PolicyError::MinAttemptTimeTooLong { .. } => "min_attempt_time",
             PolicyError::ThrottledBaseAboveMaxHint { .. } => "throttled_base",
+            PolicyError::ReplayLimitAboveTotal { .. } => "replay_limit",
             PolicyError::BudgetRatioAboveOne(_) => "ratio",
             PolicyError::FailureRateAboveOne(_) => "failure_rate",
         }
@@ -113,6 +121,7 @@ impl PolicyError {
             PolicyError::FirstWaitBeyondDeadline { .. } => "lower base or raise deadline",
             PolicyError::MinAttemptTimeTooLong { .. } => "lower min_attempt_time",
             PolicyError::ThrottledBaseAboveMaxHint { .. } => "lower throttled_base or raise max_hint",
+            PolicyError::ReplayLimitAboveTotal { .. } => "lower replay_limit or raise replay_total",
             PolicyError::BudgetRatioAboveOne(_) => "take a share from 0 to 1, such as 0.1",
             PolicyError::FailureRateAboveOne(_) => "take a share from 0 to 1, such as 0.5",
         }
@@ -143,6 +152,12 @@ impl fmt::Display for PolicyError {
             }
             PolicyError::ThrottledBaseAboveMaxHint { throttled_base, max_hint } => {
                 write!(f, "throttled_base {throttled_base:?} is above max_hint {max_hint:?}")
+            }
+            PolicyError::ReplayLimitAboveTotal { limit, total } => {
+                write!(
+                    f,
+                    "replay_limit of {limit} bytes for one call is above replay_total of {total} bytes for all of them"
+                )
             }
             PolicyError::BudgetRatioAboveOne(ratio) => write!(f, "budget ratio {ratio} is above 1"),
             PolicyError::FailureRateAboveOne(rate) => write!(f, "failure rate {rate} is above 1"),

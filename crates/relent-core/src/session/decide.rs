@@ -71,7 +71,8 @@ impl Session {
             None => None,
         };
         self.ledger.retry(context.credit);
-        let origin = if delay > backoff { WaitOrigin::Server } else { WaitOrigin::Backoff };
+        let by_server = delay > backoff || hint.is_some_and(|h| h.exact);
+        let origin = if by_server { WaitOrigin::Server } else { WaitOrigin::Backoff };
         Ok(Go::At { until, origin, seat, permit })
     }
 
@@ -118,7 +119,8 @@ fn is_retryable<C: ?Sized>(failure: &Failure, context: &Context<'_, C>) -> bool 
         Verdict::Transient | Verdict::Throttled { .. } | Verdict::Unprocessed => true,
         Verdict::Permanent | Verdict::Rejected => false,
     };
-    verdict && context.policy.retry_on().contains(failure.cause)
+    // What may be repeated for free was never seen by anybody: it needs no entry.
+    verdict && (failure.free || context.policy.retry_on().contains(failure.cause))
 }
 
 /// What is left before the deadline once the attempt has its least time; `None` if nothing is (equality is nothing).

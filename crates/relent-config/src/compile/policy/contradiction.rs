@@ -9,9 +9,9 @@ use std::time::Duration;
 use relent_core::{Jitter, Policy, PolicyError, Ratio, RetryOn, defaults};
 
 use super::draft::Draft;
-use crate::format_duration;
 use crate::report::{Fault, Report};
 use crate::text::Table;
+use crate::{format_duration, format_size};
 
 /// More contradictions than a policy can have at once.
 const MOST: usize = 32;
@@ -51,6 +51,7 @@ fn fields(error: &PolicyError, draft: &Draft) -> Vec<&'static str> {
             vec!["min_attempt_time", bound]
         }
         PolicyError::ThrottledBaseAboveMaxHint { .. } => vec!["throttled_base", "max_hint"],
+        PolicyError::ReplayLimitAboveTotal { .. } => vec!["replay_limit", "replay_total"],
         PolicyError::Zero("window") | PolicyError::TooLong { field: "window", .. } => {
             vec![window(error, draft)]
         }
@@ -68,7 +69,13 @@ fn window(error: &PolicyError, draft: &Draft) -> &'static str {
 }
 
 fn fault(error: &PolicyError, fields: &[&'static str], draft: &Draft, header: Range<usize>) -> Fault {
-    let text = error.to_string();
+    let text = match error {
+        PolicyError::ReplayLimitAboveTotal { limit, total } => {
+            let (limit, total) = (format_size(*limit), format_size(*total));
+            format!("replay_limit {limit} for one call is above replay_total {total} for all of them")
+        }
+        _ => error.to_string(),
+    };
     let core_mend = error.mend();
     let message = text.strip_suffix(core_mend).and_then(|text| text.strip_suffix(": ")).unwrap_or(&text);
     let mend = mend(error, draft).unwrap_or_else(|| core_mend.to_owned());
@@ -136,6 +143,7 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
             "failure_rate" => set_failure_rate(draft),
             _ => return false,
         },
+        PolicyError::ReplayLimitAboveTotal { .. } => draft.set(|b| b.replay_limit(0)),
         PolicyError::BudgetRatioAboveOne(_) => {
             let budget =
                 draft.budget().map(|budget| relent_core::RatioConfig { ratio: Ratio::ONE, ..budget });
