@@ -8,12 +8,17 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-/// A cargo command at the workspace's root, in the environment in which a user's own cargo would run. What
-/// `cargo run` tells of xtask's package is taken out: build scripts that watch those variables would otherwise be
-/// run, and their crates built, once more than needed.
+/// A cargo command at the workspace's root, in the environment in which a user's own cargo would run.
 pub(crate) fn command(root: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     command.current_dir(root);
+    as_a_user_s(&mut command);
+    command
+}
+
+/// Takes out of the environment what `cargo run` tells of xtask's package: build scripts that watch those variables would
+/// otherwise be run, and their crates built, once more than needed.
+pub(crate) fn as_a_user_s(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         let own = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
@@ -21,7 +26,6 @@ pub(crate) fn command(root: &Path) -> Command {
             command.env_remove(&*name);
         }
     }
-    command
 }
 
 /// The command as one would type it, its settings first.

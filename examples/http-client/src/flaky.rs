@@ -14,7 +14,7 @@ pub(crate) struct Flaky {
 }
 
 /// Starts a server that answers with these status lines (and headers, if any), the last one for ever.
-pub(crate) async fn start(answers: &'static [&'static str]) -> io::Result<Flaky> {
+pub(crate) async fn start<const N: usize>(answers: [&'static str; N]) -> io::Result<Flaky> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let server = Flaky { address: listener.local_addr()?, heads: Arc::default() };
     let heads = Arc::clone(&server.heads);
@@ -43,7 +43,11 @@ impl Flaky {
 }
 
 /// One request a connection, to keep it short; the body, if there is one, may come along or not.
-async fn serve(mut stream: TcpStream, answers: &[&str], heads: Arc<Mutex<Vec<String>>>) -> io::Result<()> {
+async fn serve<const N: usize>(
+    mut stream: TcpStream,
+    answers: [&str; N],
+    heads: Arc<Mutex<Vec<String>>>,
+) -> io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|bytes| bytes == b"\r\n\r\n") {
         if stream.read_buf(&mut request).await? == 0 {

@@ -24,17 +24,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::builder(TokioExecutor::new()).build_http();
     let mut client = ServiceBuilder::new().layer(HttpRetryLayer::new(retry)).service(client);
 
-    let server = flaky::start(&["503 Service Unavailable", "503 Service Unavailable", "200 OK"]).await?;
+    let server = flaky::start(["503 Service Unavailable", "503 Service Unavailable", "200 OK"]).await?;
     let request = Request::get(server.url("/price/tea")).body(Full::<Bytes>::default())?;
     let response = client.ready().await?.call(request).await?;
     assert_eq!((response.status(), server.requests()), (StatusCode::OK, 3));
 
     // A POST that may have been executed is not sent again. Its response comes back as it was, with the reason.
-    let server = flaky::start(&["503 Service Unavailable", "200 OK"]).await?;
+    let server = flaky::start(["503 Service Unavailable", "200 OK"]).await?;
     let request = Request::post(server.url("/orders")).body(Full::from("tea"))?;
     let response = client.ready().await?.call(request).await?;
-    let stopped =
-        response.extensions().get::<Stopped>().ok_or("a failed response says why it is the last")?;
+    let stopped = response.extensions().get::<Stopped>().ok_or("the last answer says why it is")?;
     assert_eq!((stopped.reason, server.requests()), (StopReason::UnsafeToRepeat, 1));
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(response.into_body().collect().await?.to_bytes(), "503 Service Unavailable");
@@ -51,7 +50,7 @@ async fn with_an_idempotency_key() -> Result<(), Box<dyn Error>> {
     let client = Client::builder(TokioExecutor::new()).build_http();
     let mut client = ServiceBuilder::new().layer(HttpRetryLayer::new(Retry::new(policy))).service(client);
 
-    let server = flaky::start(&["502 Bad Gateway", "201 Created"]).await?;
+    let server = flaky::start(["502 Bad Gateway", "201 Created"]).await?;
     let request =
         Request::post(server.url("/orders"))
             .header("idempotency-key", "order-7")
@@ -67,11 +66,10 @@ async fn a_server_that_asks_to_wait() -> Result<(), Box<dyn Error>> {
     let client = Client::builder(TokioExecutor::new()).build_http();
     let mut client = ServiceBuilder::new().layer(HttpRetryLayer::new(Retry::default())).service(client);
 
-    let server = flaky::start(&["429 Too Many Requests\r\nretry-after: 3600", "200 OK"]).await?;
+    let server = flaky::start(["429 Too Many Requests\r\nretry-after: 3600", "200 OK"]).await?;
     let request = Request::get(server.url("/price/tea")).body(Full::<Bytes>::default())?;
     let response = client.ready().await?.call(request).await?;
-    let stopped =
-        response.extensions().get::<Stopped>().ok_or("a failed response says why it is the last")?;
+    let stopped = response.extensions().get::<Stopped>().ok_or("the last answer says why it is")?;
     assert_eq!(stopped.reason, StopReason::HintTooLong);
     assert_eq!(stopped.hint, Some(Duration::from_secs(3600)));
     Ok(())

@@ -11,20 +11,18 @@ use relent::{Policy, PolicyError, Retry, StopReason};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
+    let answers = ["503 Service Unavailable", "503 Service Unavailable", "200 OK", "503 Service Unavailable"];
+    let shop = flaky::start(answers).await?;
+
     let client = RetryClient::new(reqwest::Client::new(), Retry::new(policy()?));
+    let price = client.send(client.inner().get(shop.url("/price/tea"))).await?;
+    assert_eq!((price.status().as_u16(), shop.requests()), (200, 3)); // two 503 on the way
 
-    let server = flaky::start(&["503 Service Unavailable", "503 Service Unavailable", "200 OK"]).await?;
-    let response = client.send(client.inner().get(server.url("/price/tea"))).await?;
-    assert_eq!((response.status().as_u16(), server.requests()), (200, 3));
-    assert_eq!(response.text().await?, "200 OK");
-
-    // A response answers, whatever its status: why a failed one is the last stands with it.
-    let server = flaky::start(&["503 Service Unavailable"]).await?;
-    let response = client.send(client.inner().post(server.url("/orders")).body("tea")).await?;
-    let stopped =
-        response.extensions().get::<Stopped>().ok_or("a failed response says why it is the last")?;
-    assert_eq!((stopped.reason, stopped.attempts), (StopReason::UnsafeToRepeat, 1));
-    assert_eq!(response.text().await?, "503 Service Unavailable");
+    // A POST that may have been executed is not sent again. The server's answer comes back, with the reason.
+    let order = client.send(client.inner().post(shop.url("/orders")).body("tea")).await?;
+    let stopped = order.extensions().get::<Stopped>().ok_or("the last answer says why it is")?;
+    assert_eq!((order.status().as_u16(), stopped.reason), (503, StopReason::UnsafeToRepeat));
+    assert_eq!((order.text().await?.as_str(), shop.requests()), ("503 Service Unavailable", 4));
 
     no_answer_at_all().await
 }

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 
 use super::examples::{LIMIT, build, within};
 use super::tally::Tally;
+use crate::cargo;
 use crate::house::House;
 use crate::markdown::{Block, blocks, pages};
 use crate::report::{Finding, Verdict};
@@ -21,6 +22,9 @@ const PROGRAM: &str = "relent-cli";
 pub(super) fn run(house: &House, filters: &[String], tally: &mut Tally) -> Result<Verdict> {
     if !filters.is_empty() {
         return Ok(Verdict::Skipped("filters choose among tests".into()));
+    }
+    if !cfg!(unix) {
+        return Ok(Verdict::Skipped("the pages show commands for sh".into()));
     }
     let member = house.graph.member(PROGRAM).context("the program is not in the workspace")?;
     let program = build(house, member)?;
@@ -69,6 +73,7 @@ fn printed(house: &House, folder: &Path, command: &str) -> Result<String> {
     let others = env::var_os("PATH").unwrap_or_default();
     let places = [folder.to_path_buf()].into_iter().chain(env::split_paths(&others));
     let mut shell = Command::new("sh");
+    cargo::as_a_user_s(&mut shell);
     shell.args(["-c", command]).current_dir(&house.root).env("PATH", env::join_paths(places)?);
     shell.stdin(Stdio::null()).stderr(file.try_clone()?).stdout(file);
     // How it ended is the command's affair: some are shown because they fail.
