@@ -1,4 +1,4 @@
-//! A [`reqwest`](::reqwest) client that retries.
+//! A [`reqwest`] client that retries.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -22,7 +22,7 @@ use crate::timer::{SystemTimer, Timer};
 /// streams are replayed up to the policy's `replay_limit`.
 ///
 /// A request's own timeout holds for each attempt, redirects included. reqwest repeats by itself what a server provably
-/// did not process, up to twice; [`reqwest::retry::never`](::reqwest::retry::never) leaves that to relent, too.
+/// did not process, up to twice; [`reqwest::retry::never`] leaves that to relent, too.
 ///
 /// ```no_run
 /// # async fn call() -> Result<(), Box<dyn std::error::Error>> {

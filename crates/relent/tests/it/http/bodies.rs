@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -314,8 +315,9 @@ async fn the_callers_own_failure_is_not_retried() {
 async fn once_a_call_is_over_its_body_is_let_go() {
     let time = Manual::new();
     let (sender, body) = piped();
-    let service = HttpRetryLayer::new(retry(policy(), &time)).layer(Told::new(&time, []));
-    let mut call = std::pin::pin!(service.oneshot(Request::put("http://a.example/").body(body).unwrap()));
+    let mut service = HttpRetryLayer::new(retry(policy(), &time)).layer(Told::new(&time, []));
+    poll_fn(|cx| Service::<Request<Stream>>::poll_ready(&mut service, cx)).await.unwrap();
+    let mut call = pin!(service.call(Request::put("http://a.example/").body(body).unwrap()));
     assert_eq!(call.as_mut().await.unwrap().status(), 200);
     assert!(sender.is_closed());
 }
