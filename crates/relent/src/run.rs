@@ -6,7 +6,7 @@ pub use until::Until;
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 use relent_core::{Failure, Repeat, Step, Stop};
@@ -17,7 +17,7 @@ use crate::call::{Call, Handle};
 use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
 use crate::retry::Retry;
-use crate::timer::{Clock, Timer};
+use crate::timer::{Clock, Timer, poll_until};
 
 impl<C, T: Clock> Retry<C, T> {
     /// Runs `operation` until it succeeds or the policy says stop. Handing it over is your word that it may be repeated;
@@ -319,24 +319,10 @@ where
 
     /// The attempt is pending: asks whether its time is up.
     fn poll_time(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Step> {
-        let mut this = self.project();
+        let this = self.project();
         let Some(ends) = this.call.ends() else { return Poll::Pending };
-        loop {
-            if this.sleep.is_none() {
-                let sleep = this.call.shared().timer.sleep_until(ends);
-                this.sleep.set(Some(sleep));
-            }
-            let sleep = this.sleep.as_mut().as_pin_mut().expect("just set");
-            if sleep.poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            this.sleep.set(None);
-            // A timer may round down.
-            if this.call.shared().timer.now() >= ends {
-                break;
-            }
-        }
-        this.attempt.set(None);
+        ready!(poll_until(&this.call.shared().timer, ends, this.sleep, cx));
+        end_attempt(this.call, this.attempt);
         failures(this.call).timed_out();
         Poll::Ready(this.call.expired(Failure::timed_out()))
     }

@@ -9,6 +9,8 @@ mod system;
 pub use manual::{Manual, ManualSleep};
 pub use system::SystemTimer;
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::SystemTime;
 
 use relent_core::Instant;
@@ -68,4 +70,24 @@ pub trait Timer: Clock {
 pub trait BlockingTimer: Clock {
     /// Returns at `at`, or soon after.
     fn block_until(&self, at: Instant);
+}
+
+/// Ready once it is `at`, with the sleep that waits for it in `sleep`.
+pub(crate) fn poll_until<T: Timer>(
+    timer: &T,
+    at: Instant,
+    mut sleep: Pin<&mut Option<T::Sleep>>,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    loop {
+        if sleep.is_none() {
+            sleep.set(Some(timer.sleep_until(at)));
+        }
+        ready!(sleep.as_mut().as_pin_mut().expect("just set").poll(cx));
+        sleep.set(None);
+        // A timer may round down.
+        if timer.now() >= at {
+            return Poll::Ready(());
+        }
+    }
 }

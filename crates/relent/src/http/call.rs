@@ -21,7 +21,7 @@ use crate::call::Call;
 use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
 use crate::retry::Retry;
-use crate::timer::Timer;
+use crate::timer::{Timer, poll_until};
 
 /// Why a failed response was handed on, rather than the request sent again: among the response's extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,17 @@ pin_project! {
         attempt: Option<S::Future>,
         #[pin]
         sleep: Option<T::Sleep>,
+    }
+
+    impl<S, B, RB, C, T> PinnedDrop for HttpCall<S, B, RB, C, T>
+    where
+        S: Service<Request<ReplayBody<B>>>,
+        T: Timer,
+    {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            this.call.inside_it(|| this.attempt.set(None));
+        }
     }
 }
 
@@ -220,21 +231,9 @@ where
 
     /// Ready when the attempt's time has come.
     fn poll_time(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
+        let this = self.project();
         let Some(ends) = this.call.ends() else { return Poll::Pending };
-        loop {
-            if this.sleep.is_none() {
-                let sleep = this.call.shared().timer.sleep_until(ends);
-                this.sleep.set(Some(sleep));
-            }
-            let sleep = this.sleep.as_mut().as_pin_mut().expect("just set");
-            ready!(sleep.poll(cx));
-            this.sleep.set(None);
-            // A timer may round down.
-            if this.call.shared().timer.now() >= ends {
-                return Poll::Ready(());
-            }
-        }
+        poll_until(&this.call.shared().timer, ends, this.sleep, cx)
     }
 
     fn poll_wait(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Step> {
@@ -251,7 +250,8 @@ where
 
     fn answered(self: Pin<&mut Self>, response: Response<RB>) -> ControlFlow<Outcome<RB, S::Error>, Step> {
         let mut this = self.project();
-        this.attempt.set(None);
+        // Dropped where it ran, so that calls inside it give back what they hold to it.
+        this.call.inside_it(|| this.attempt.set(None));
         let sender = this.sender.as_ref().expect("the call is not over");
         this.call.inside().spend(sender.peers.used(sender.peer, &response));
         let (mut parts, body) = response.into_parts();
@@ -278,7 +278,7 @@ where
 
     fn broke(self: Pin<&mut Self>, error: S::Error) -> Step {
         let mut this = self.project();
-        this.attempt.set(None);
+        this.call.inside_it(|| this.attempt.set(None));
         let sent = this.launch.take().is_none();
         let sender = this.sender.as_ref().expect("the call is not over");
         let mut failure = this.call.handle().classify.classify(&error);
@@ -293,7 +293,7 @@ where
 
     fn expired(self: Pin<&mut Self>) -> Step {
         let mut this = self.project();
-        this.attempt.set(None);
+        this.call.inside_it(|| this.attempt.set(None));
         let sender = this.sender.as_ref().expect("the call is not over");
         let failure = match this.launch.take() {
             // What waited for its turn until then was never sent.

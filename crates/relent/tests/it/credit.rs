@@ -95,6 +95,23 @@ fn a_middle_layer_that_times_out_does_not_multiply_either() {
 }
 
 #[test]
+fn an_attempt_cut_off_by_its_time_gives_back_what_the_calls_inside_it_held() {
+    // Of 6 attempts 4 are told below, and the inner call lends on what it gets. It hangs, and spends nothing of it.
+    let time = Manual::new();
+    let (outer, inner) = (handle(unbounded(6).attempt_timeout(ms(100)), &time), handle(unbounded(9), &time));
+    let launched = Cell::new(0);
+    let call = outer.run(async |_| {
+        let hangs = inner.run(async |_| {
+            launched.set(launched.get() + 1);
+            std::future::pending::<Result<(), Busy>>().await
+        });
+        hangs.await.map_err(Busy::from)
+    });
+    let gave_up = block_on(&time, call).unwrap_err();
+    assert_eq!((launched.get(), gave_up.attempts()), (6, 6), "{gave_up}");
+}
+
+#[test]
 fn an_outer_layer_keeps_an_attempt_for_a_healthy_endpoint() {
     // The first endpoint is dead: two attempts are spent there, and the third goes to the next one.
     let time = Manual::new();
