@@ -48,7 +48,8 @@ fn a_closure() -> Result<(), PolicyError> {
     Ok(())
 }
 
-/// A type where there is more to say: what the server asked to wait, what certainly was not executed, what may have been.
+/// A type where there is more to say: what the server asked to wait, what certainly was not executed, what may have been. It
+/// also has a name that a field can be declared with: `Retry<Shop>`.
 #[derive(Clone, Copy, Debug)]
 struct Shop;
 
