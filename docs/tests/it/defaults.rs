@@ -64,3 +64,29 @@ fn no_field_is_left_out() {
     let documented: BTreeSet<String> = rows().map(|(field, _)| field.to_owned()).collect();
     assert_eq!(documented, wanted);
 }
+
+/// Numbers in running text.
+#[test]
+fn the_prose_quotes_the_defaults() {
+    let (breaker, timeout) = (defaults::BREAKER_WINDOW.as_secs(), defaults::ATTEMPT_TIMEOUT.as_secs());
+    let (rate, calls) = (defaults::BREAKER_FAILURE_RATE, defaults::BREAKER_MINIMUM_CALLS);
+    let kept = defaults::KEPT_RESPONSE / 1024;
+    let phrases = [
+        (PAGE, format!("({rate}, over {breaker} s, from {calls} attempts on)")),
+        (PAGE, format!("the reserve of {} pays", defaults::BUDGET_RESERVE)),
+        (
+            include_str!("../../compare-go-loop.md"),
+            format!("its own time, {timeout} s unless you say otherwise"),
+        ),
+        (
+            include_str!("../../compare-go-loop.md"),
+            format!("`min_attempt_time`, {} ms", defaults::MIN_ATTEMPT_TIME.as_millis()),
+        ),
+        (include_str!("../../life-of-a-call.md"), format!("read to memory, up to {kept} KiB")),
+        (include_str!("../../design/why.md"), format!("A body over {kept} KiB is not")),
+    ];
+    for (page, phrase) in phrases {
+        let words: Vec<&str> = page.split_whitespace().collect();
+        assert!(words.join(" ").contains(&phrase), "{phrase}");
+    }
+}
