@@ -152,9 +152,11 @@ fn known_io(error: &io::Error) -> Option<Failure> {
         Kind::ConnectionRefused | Kind::HostUnreachable | Kind::NetworkUnreachable | Kind::NetworkDown => {
             Some(Failure::new(Verdict::Unprocessed).cause(Cause::Connect))
         }
-        Kind::ConnectionReset | Kind::ConnectionAborted | Kind::BrokenPipe | Kind::NotConnected | Kind::UnexpectedEof => {
-            Some(transient.cause(Cause::Reset).ambiguous())
-        }
+        Kind::ConnectionReset
+        | Kind::ConnectionAborted
+        | Kind::BrokenPipe
+        | Kind::NotConnected
+        | Kind::UnexpectedEof => Some(transient.cause(Cause::Reset).ambiguous()),
         Kind::TimedOut => Some(transient.cause(Cause::Timeout).ambiguous()),
         Kind::Interrupted | Kind::WouldBlock => Some(transient),
         Kind::Other => None,

@@ -99,9 +99,9 @@ pub use event::Event;
 #[cfg(feature = "tower")]
 pub use layer::{Attempts, ReadyCall, RetryLayer, RetryService};
 pub use relent_core::{
-    BadStatus, Backoff, Budget, Cause, Deposit, Failure, Grant, Health, Hint, Instant, Jitter, Nested, Permit, Policy,
-    PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, Stop,
-    StopReason, StopScope, TokenClass, Used, Verdict, WaitOrigin, defaults,
+    Backoff, BadStatus, Budget, Cause, Deposit, Failure, Grant, Health, Hint, Instant, Jitter, Nested,
+    Permit, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule,
+    RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope, TokenClass, Used, Verdict, WaitOrigin, defaults,
 };
 pub use retry::Retry;
 pub use run::{Operation, Run, Until};

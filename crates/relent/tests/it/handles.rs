@@ -8,10 +8,10 @@ use relent::{
     Budget, Instant, Policy, PolicyError, Ratio, RatioConfig, RetriesOnlyConfig, Retry, StopReason,
 };
 
-use crate::block_on::Stepper;
+use crate::block_on::{Stepper, block_on};
 use crate::rig::{Busy, Transient, handle, ms, unbounded};
 
-fn reserve(tokens: u32) -> RatioConfig {
+fn reserve_of(tokens: u32) -> RatioConfig {
     RatioConfig {
         reserve: Some(tokens),
         reserve_per_second: Ratio::ZERO,
@@ -25,7 +25,7 @@ fn fails<T: Clock + relent::timer::BlockingTimer>(retry: &Retry<Transient, T>) -
 
 #[test]
 fn clones_share_one_budget() {
-    let retry = handle(unbounded(2).budget(reserve(1)), &Manual::new());
+    let retry = handle(unbounded(2).budget(reserve_of(1)), &Manual::new());
     let clone = retry.clone();
     assert_eq!(fails(&retry), StopReason::AttemptsExhausted);
     assert_eq!((retry.budget_balance(), clone.budget_balance()), (Some(0), Some(0)));
@@ -40,7 +40,7 @@ fn clones_share_one_budget() {
 fn a73_two_handles_have_nothing_in_common() {
     let time = Manual::new();
     let half = RetriesOnlyConfig { minimum_calls: 2, ..RetriesOnlyConfig::DEFAULT };
-    let make = || handle(unbounded(2).budget(reserve(3)).breaker(half), &time);
+    let make = || handle(unbounded(2).budget(reserve_of(3)).breaker(half), &time);
     let (dead_host, healthy_host) = (make(), make());
     assert_eq!(fails(&dead_host), StopReason::AttemptsExhausted);
     assert_eq!(fails(&dead_host), StopReason::BreakerOpen);
@@ -57,7 +57,7 @@ fn a41_stacked_layers_on_one_budget_deposit_for_each_of_their_own_calls() {
     // twenty successful calls. With a budget each, as by default, it is ten and ten: share one between handles that stand
     // side by side, not one above the other.
     let time = Manual::new();
-    let lender = handle(unbounded(2).budget(reserve(0)), &time);
+    let lender = handle(unbounded(2).budget(reserve_of(0)), &time);
     let stack = |outer: &Retry<Transient, Manual>, inner: &Retry<Transient, Manual>| {
         for _ in 0..10 {
             let answer =
@@ -65,7 +65,7 @@ fn a41_stacked_layers_on_one_budget_deposit_for_each_of_their_own_calls() {
             assert!(answer.is_ok());
         }
     };
-    let inner = handle(unbounded(2).budget(reserve(0)), &time);
+    let inner = handle(unbounded(2).budget(reserve_of(0)), &time);
     stack(&lender, &inner);
     assert_eq!((lender.budget_balance(), inner.budget_balance()), (Some(1), Some(1)));
 
@@ -111,6 +111,24 @@ impl Budget for Counting {
     fn balance(&self, _now: Instant) -> u64 {
         u64::MAX
     }
+}
+
+#[test]
+fn a43_a_total_outage_is_throttled_end_to_end() {
+    let (calls, reserve) = (200, 3);
+    let time = Manual::new();
+    let retry = handle(unbounded(3).budget(reserve_of(reserve)), &time);
+    for _ in 0..calls {
+        assert!(retry.run_blocking(|_| Ok::<_, Busy>(())).is_ok());
+    }
+    let attempts: u32 = (0..calls)
+        .map(|_| {
+            time.advance(ms(10));
+            block_on(&time, retry.run(|_| ready(Err::<(), _>(Busy(1))))).unwrap_err().attempts()
+        })
+        .sum();
+    // A tenth of the calls that succeeded, and the reserve; nothing refills it while all fail.
+    assert_eq!(attempts, calls + calls / 10 + reserve);
 }
 
 #[test]
