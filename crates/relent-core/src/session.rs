@@ -92,10 +92,10 @@ impl<C: ?Sized> core::fmt::Debug for Context<'_, C> {
 #[derive(Debug)]
 pub struct Session {
     deadline: Instant,
-    began: Instant,
-    /// When the attempt in flight started, and when its time is up.
+    /// When the attempt in flight started.
     started: Instant,
-    ends: Instant,
+    /// When its time is up; while the call waits, until when.
+    alarm: Instant,
     /// Attempts launched, free repeats included: the last id.
     launched: u32,
     /// Attempts launched, free repeats aside: what `attempts` bounds.
@@ -126,7 +126,6 @@ struct Troubles {
     previous: u64,
     /// The call's one free repeat is made.
     freed: bool,
-    until: Instant,
     origin: WaitOrigin,
     seat: Option<Seat>,
     permit: Option<Permit>,
@@ -145,9 +144,8 @@ impl Session {
     pub fn new(policy: &Policy, repeat: Repeat, deadline: Instant, now: Instant) -> Session {
         Session {
             deadline: opening::nearer(policy, deadline, now),
-            began: now,
             started: now,
-            ends: Instant::NEVER,
+            alarm: Instant::NEVER,
             launched: 0,
             counted: 0,
             ledger: Ledger::new(policy.attempts()),
@@ -193,7 +191,7 @@ impl Session {
         self.phase = Phase::Over;
         self.ledger.settle(used, context.credit);
         self.ledger.refund(context.credit);
-        opening::tell_success(context, self.counted, now.unwrap_or(self.began), now);
+        opening::tell_success(context, self.counted, now.unwrap_or(self.started), now);
         self.release();
     }
 
@@ -217,8 +215,9 @@ impl Session {
             }
             Ok(decide::Go::At { until, origin, seat, permit }) => {
                 let troubles = self.troubles();
-                (troubles.until, troubles.origin) = (until, origin);
+                troubles.origin = origin;
                 (troubles.seat, troubles.permit) = (seat, permit);
+                self.alarm = until;
                 self.phase = Phase::Waiting;
                 Step::Wait { until }
             }
@@ -243,7 +242,7 @@ impl Session {
         failure: Failure,
         now: Instant,
     ) -> Step {
-        if !self.is_running(id) || now < self.ends {
+        if !self.is_running(id) || now < self.alarm {
             return self.standing();
         }
         if now < self.deadline {
@@ -258,7 +257,7 @@ impl Session {
     /// back. Called early, it answers the same wait again.
     #[cold]
     pub fn due<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Step {
-        if self.phase != Phase::Waiting || now < self.troubles().until {
+        if self.phase != Phase::Waiting || now < self.alarm {
             return self.standing();
         }
         let refusal = if now >= self.deadline {
@@ -318,7 +317,7 @@ impl Session {
     /// When the time of the attempt in flight is up, or was of the last one.
     #[must_use]
     pub fn ends(&self) -> Instant {
-        self.ends
+        self.alarm
     }
 
     /// The attempt credit that the attempt in flight was told of; 0 if nothing was said.
@@ -345,12 +344,6 @@ impl Session {
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.deadline
-    }
-
-    /// When the call began.
-    #[must_use]
-    pub fn began(&self) -> Instant {
-        self.began
     }
 
     /// When the attempt in flight started, or the last one did.
@@ -390,7 +383,7 @@ impl Session {
     fn opened(&mut self, opening: &Opening) -> Launch {
         self.launched = 1;
         self.counted = 1;
-        self.ends = opening.ends();
+        self.alarm = opening.ends();
         self.ledger.remember(opening.told());
         self.phase = Phase::Running;
         opening.launch()
@@ -400,11 +393,11 @@ impl Session {
         self.launched += 1;
         self.counted += u32::from(counted);
         self.started = now;
-        self.ends = opening::ends(context.policy, self.deadline, now);
+        self.alarm = opening::ends(context.policy, self.deadline, now);
         self.phase = Phase::Running;
         let can_retry = self.can_retry(context.policy);
         let left = self.ledger.tell(context.policy.nested(), can_retry, context.credit);
-        Step::Launch(Launch::new(self.launched, now, self.ends, left))
+        Step::Launch(Launch::new(self.launched, now, self.alarm, left))
     }
 
     /// Step 0: budget, breaker, credit and the call's own memory hear what became of the attempt.
@@ -461,9 +454,8 @@ impl Session {
     /// The answer to an input that no longer matters.
     fn standing(&self) -> Step {
         match self.phase {
-            Phase::New => Step::Wait { until: self.began },
-            Phase::Running => Step::Wait { until: self.ends },
-            Phase::Waiting => Step::Wait { until: self.troubles.as_ref().map_or(self.began, |t| t.until) },
+            Phase::New => Step::Wait { until: self.started },
+            Phase::Running | Phase::Waiting => Step::Wait { until: self.alarm },
             Phase::Over => Step::Stop(self.ended()),
         }
     }
