@@ -178,10 +178,14 @@ impl Failure {
         self
     }
 
-    /// It may have been executed although no answer came.
+    /// It may have been executed although no answer came. Then it is not [`Verdict::Unprocessed`] any more, but transient.
     #[must_use]
     pub const fn ambiguous(mut self) -> Failure {
         self.ambiguous = true;
+        self.free = false;
+        if let Verdict::Unprocessed = self.verdict {
+            self.verdict = Verdict::Transient;
+        }
         self
     }
 

@@ -99,7 +99,7 @@ impl<const K: usize> Window<K> {
         if number < self.oldest() {
             return;
         }
-        let count = &mut self.slots[number as usize % RING][kind];
+        let count = &mut self.slots[place(number)][kind];
         if *count > 0 {
             *count -= 1;
             self.sums[kind] -= 1;
@@ -113,7 +113,7 @@ impl<const K: usize> Window<K> {
 
     /// Only what is surely younger than the window: never too much.
     pub(crate) fn at_least(&self, kind: usize) -> u64 {
-        let oldest = (self.head + 1) as usize % RING;
+        let oldest = place(self.head + 1);
         self.sums[kind] - u64::from(self.slots[oldest][kind])
     }
 
@@ -121,7 +121,7 @@ impl<const K: usize> Window<K> {
     pub(crate) fn remaining(&self, kind: usize, later: Instant) -> u64 {
         let passed = (later.as_nanos() / self.width).saturating_sub(self.head);
         let kept = SLOTS.saturating_sub(passed).min(self.head + 1);
-        (0..kept).map(|age| u64::from(self.slots[(self.head - age) as usize % RING][kind])).sum()
+        (0..kept).map(|age| u64::from(self.slots[place(self.head - age)][kind])).sum()
     }
 
     /// The oldest slot that is still counted.
@@ -132,7 +132,7 @@ impl<const K: usize> Window<K> {
     fn advance(&mut self, head: u64) {
         let steps = head - self.head;
         for step in 1..=steps.min(RING as u64) {
-            let slot = &mut self.slots[(self.head + step) as usize % RING];
+            let slot = &mut self.slots[place(self.head + step)];
             for (sum, count) in self.sums.iter_mut().zip(slot.iter_mut()) {
                 *sum -= u64::from(*count);
                 *count = 0;
@@ -143,11 +143,16 @@ impl<const K: usize> Window<K> {
     }
 
     fn add_to(&mut self, number: u64, kind: usize, n: u64) {
-        let count = &mut self.slots[number as usize % RING][kind];
+        let count = &mut self.slots[place(number)][kind];
         let after = u32::try_from(u64::from(*count) + n).unwrap_or(u32::MAX);
         self.sums[kind] += u64::from(after - *count);
         *count = after;
     }
+}
+
+/// Where slot `number` stands in the ring; taken before it is cut to a pointer's width.
+fn place(number: u64) -> usize {
+    (number % RING as u64) as usize
 }
 
 #[cfg(test)]

@@ -20,12 +20,18 @@ thread_local! {
 /// What is granted to the code that runs now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Surroundings {
-    /// Further attempts; `UNSAID` where no layer above said anything.
-    left: u32,
+    /// In the low bits, further attempts; `UNSAID` where no layer above said anything. In the high bits, marks.
+    word: u32,
     bound: Bound,
 }
 
-const UNSAID: u32 = u32::MAX;
+const UNSAID: u32 = (1 << 29) - 1;
+/// The code that runs now is inside an attempt.
+const INSIDE: u32 = 1 << 31;
+/// A call inside that attempt may have been executed without an answer.
+const AMBIGUOUS: u32 = 1 << 30;
+/// The bound is by the system's clock.
+const SYSTEM: u32 = 1 << 29;
 
 /// When the layer above wants its answer: a point in time; or, while that layer has not read its clock yet, a length from
 /// now on. One word, told apart by the top bit: 292 years are left for either.
@@ -61,11 +67,12 @@ impl Bound {
 }
 
 impl Surroundings {
-    pub(crate) const NONE: Surroundings = Surroundings { left: UNSAID, bound: Bound::NONE };
+    pub(crate) const NONE: Surroundings = Surroundings { word: UNSAID, bound: Bound::NONE };
 
     #[inline]
     pub(crate) fn new(left: Option<u32>, bound: Bound) -> Surroundings {
-        Surroundings { left: left.unwrap_or(UNSAID), bound }
+        let left = left.map_or(UNSAID, |left| left.min(UNSAID - 1));
+        Surroundings { word: left | INSIDE, bound }
     }
 
     #[inline]
@@ -76,12 +83,35 @@ impl Surroundings {
     /// Whether no layer above said anything, and nothing bounds the time.
     #[inline]
     pub(crate) fn is_nothing(&self) -> bool {
-        self.left == UNSAID && self.bound.is_none()
+        self.word == UNSAID && self.bound.is_none()
     }
 
+    /// The bound, for one whose clock is the system's or another: clocks can't be compared, so a bound by the other kind
+    /// says nothing.
     #[inline]
-    pub(crate) fn bound(&self) -> Bound {
-        self.bound
+    pub(crate) fn bound(&self, system: bool) -> Bound {
+        if system == (self.word & SYSTEM != 0) { self.bound } else { Bound::NONE }
+    }
+
+    /// The same by the system's clock, or by another.
+    pub(crate) fn on(mut self, system: bool) -> Surroundings {
+        self.word |= if system { SYSTEM } else { 0 };
+        self
+    }
+
+    /// Whether a call inside may have been executed without an answer: then nobody outside can say that nothing was.
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        self.word & AMBIGUOUS != 0
+    }
+
+    /// A call has ended that may have been executed without an answer: the attempt around it, if any, hears of it, whatever
+    /// error comes out of it.
+    pub(crate) fn mark_ambiguous() {
+        let mut current = CURRENT.get();
+        if current.word & INSIDE != 0 {
+            current.word |= AMBIGUOUS;
+            CURRENT.set(current);
+        }
     }
 
     /// The same with another bound.
@@ -93,14 +123,15 @@ impl Surroundings {
 
     #[inline]
     pub(crate) fn left(&self) -> Option<u32> {
-        if self.left == UNSAID { None } else { Some(self.left) }
+        let left = self.word & UNSAID;
+        if left == UNSAID { None } else { Some(left) }
     }
 
     /// `n` of it were used by somebody who does not share this thread.
     #[cfg(feature = "http")]
     pub(crate) fn spend(&mut self, n: u32) {
-        if self.left != UNSAID {
-            self.left = self.left.saturating_sub(n);
+        if let Some(left) = self.left() {
+            self.word -= n.min(left);
         }
     }
 
@@ -147,7 +178,7 @@ impl Credit for AmbientCredit {
         let mut current = CURRENT.get();
         let taken = current.left().map_or(0, |left| n.min(left));
         if taken > 0 {
-            current.left -= taken;
+            current.word -= taken;
             CURRENT.set(current);
         }
         taken
@@ -156,8 +187,10 @@ impl Credit for AmbientCredit {
     #[inline]
     fn give(&self, n: u32) {
         let mut current = CURRENT.get();
-        if n > 0 && current.left != UNSAID {
-            current.left = current.left.saturating_add(n).min(UNSAID - 1);
+        if let Some(left) = current.left()
+            && n > 0
+        {
+            current.word += n.min(UNSAID - 1 - left);
             CURRENT.set(current);
         }
     }
@@ -194,7 +227,10 @@ impl Scope {
         let taken = Surroundings::current();
         AmbientCredit.take(UNSAID);
         // A bound counts from now, not from when the scope is entered.
-        let deadline = taken.bound().deadline(SystemTimer.now());
+        if taken.bound(true).is_none() {
+            return Scope(taken);
+        }
+        let deadline = taken.bound(true).deadline(SystemTimer.now());
         Scope(taken.bounded(Bound::at(deadline)))
     }
 
@@ -211,6 +247,9 @@ impl Scope {
     /// Gives what is left to the code that runs now.
     pub fn rejoin(self) {
         AmbientCredit.give(self.0.left().unwrap_or(0));
+        if self.0.is_ambiguous() {
+            Surroundings::mark_ambiguous();
+        }
     }
 }
 

@@ -127,12 +127,14 @@ impl<H: Handle, K: Default> Call<H, K> {
     pub(crate) fn open(&self) -> Result<First, Stop> {
         let shared = self.shared();
         let outside = Surroundings::current();
-        let timed = shared.policy.is_timed() || !outside.bound().is_none();
+        let bound = outside.bound(shared.timer.is_system());
+        let timed = shared.policy.is_timed() || !bound.is_none();
         let began = timed.then(|| shared.timer.now());
         let now = began.unwrap_or(Instant::ZERO);
-        let opening = Opening::begin(&shared.context(), self.repeat(), outside.bound().deadline(now), now)
+        let opening = Opening::begin(&shared.context(), self.repeat(), bound.deadline(now), now)
             .map_err(|reason| self.refused(reason))?;
         let inside = Surroundings::new(opening.left(), Bound::at(opening.launch().ends_below()));
+        let inside = inside.on(shared.timer.is_system());
         Ok(First { opening, inside, outside: Surroundings::current(), began })
     }
 
@@ -243,9 +245,9 @@ impl<H: Handle, K: Default> Call<H, K> {
         };
         let shared = &*handle.retry().shared;
         let step = live.session.due(&shared.context(), shared.timer.now());
-        live.remember(&step);
+        live.remember(&step, shared.timer.is_system());
         if let Step::Stop(stop) = step {
-            shared.tell(&Event::Stopped(stop));
+            stopped(shared, stop);
         }
         step
     }
@@ -260,14 +262,14 @@ impl<H: Handle, K: Default> Call<H, K> {
             panic!("only a call that is under way has an attempt")
         };
         let id = live.session.running().expect("an attempt is in flight");
-        let failure = failure.used(live.used());
+        let failure = live.doubt(failure).used(live.used());
         let shared = &*handle.retry().shared;
         let now = shared.timer.now();
         live.began = live.began.min(now);
         shared.tell(&Event::Failed { attempt: id.get(), failure });
         let step = input(&mut live.session, &shared.context(), id, failure, now);
         match step {
-            Step::Stop(stop) => shared.tell(&Event::Stopped(stop)),
+            Step::Stop(stop) => stopped(shared, stop),
             Step::Wait { until } => {
                 if let Some(origin) = live.session.wait_origin() {
                     let (attempts, wait) = (live.session.launched(), until.since(now));
@@ -276,14 +278,14 @@ impl<H: Handle, K: Default> Call<H, K> {
             }
             Step::Launch(_) => {}
         }
-        live.remember(&step);
+        live.remember(&step, shared.timer.is_system());
         step
     }
 
     #[cold]
     fn refused(&self, reason: StopReason) -> Stop {
         let stop = Stop { reason, attempts: 0, ambiguous: false, hint: None };
-        self.shared().tell(&Event::Stopped(stop));
+        stopped(self.shared(), stop);
         stop
     }
 
@@ -324,7 +326,7 @@ impl<H: Handle, K> Call<H, K> {
             AmbientCredit.take(spent);
         }
         if open {
-            shared.tell(&Event::Stopped(stop));
+            stopped(shared, stop);
         }
         stop
     }
@@ -339,6 +341,14 @@ impl<H: Handle, K> Call<H, K> {
     }
 }
 
+/// A call has ended without success: listeners hear of it, and so does the attempt that it was made in.
+fn stopped<T: Clock>(shared: &Shared<T>, stop: Stop) {
+    if stop.ambiguous {
+        Surroundings::mark_ambiguous();
+    }
+    shared.tell(&Event::Stopped(stop));
+}
+
 /// A call that was given up before anything was run.
 fn cancelled() -> Stop {
     Stop { reason: StopReason::Cancelled, attempts: 0, ambiguous: false, hint: None }
@@ -346,10 +356,15 @@ fn cancelled() -> Stop {
 
 impl<K> Live<K> {
     /// Remembers what the attempt that a step launches grants.
-    fn remember(&mut self, step: &Step) {
+    fn remember(&mut self, step: &Step, system: bool) {
         if let Step::Launch(launch) = step {
-            self.inside = Surroundings::new(launch.left, Bound::at(launch.ends_below()));
+            self.inside = Surroundings::new(launch.left, Bound::at(launch.ends_below())).on(system);
         }
+    }
+
+    /// Where a call inside the attempt may have been executed without an answer, so may the attempt.
+    fn doubt(&self, failure: Failure) -> Failure {
+        if self.inside.is_ambiguous() { failure.ambiguous() } else { failure }
     }
 
     /// How much of what it was told the attempt in flight has used.

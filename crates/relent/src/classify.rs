@@ -157,8 +157,9 @@ fn known_io(error: &io::Error) -> Option<Failure> {
         | Kind::BrokenPipe
         | Kind::NotConnected
         | Kind::UnexpectedEof => Some(transient.cause(Cause::Reset).ambiguous()),
-        Kind::TimedOut => Some(transient.cause(Cause::Timeout).ambiguous()),
-        Kind::Interrupted | Kind::WouldBlock => Some(transient),
+        // A socket's own timeout is `WouldBlock` on Unix.
+        Kind::TimedOut | Kind::WouldBlock => Some(transient.cause(Cause::Timeout).ambiguous()),
+        Kind::Interrupted => Some(transient.ambiguous()),
         Kind::Other => None,
         _ if error.get_ref().is_some() => None,
         _ => Some(Failure::new(Verdict::Permanent)),

@@ -208,7 +208,10 @@ impl<T: Clock> Shared<T> {
     }
 
     pub(crate) fn tell(&self, event: &Event) {
-        if let Some(Listener(listener)) = &self.listener {
+        // A call that is dropped because something panicked tells nobody: a second panic would end the process.
+        if let Some(Listener(listener)) = &self.listener
+            && !std::thread::panicking()
+        {
             listener(event);
         }
     }
@@ -246,7 +249,11 @@ fn plain<T: Clock>(policy: &Policy, timer: &T) -> Option<Plain> {
     let opening = Opening::begin(&context, Repeat::Yes, Instant::NEVER, Instant::ZERO).ok()?;
     let launch = opening.launch();
     let bound = launch.time_below().map_or(Bound::at(Instant::NEVER), Bound::within);
-    Some(Plain { opening, inside: Surroundings::new(launch.left, bound), attempt: Attempt::new(&launch) })
+    Some(Plain {
+        opening,
+        inside: Surroundings::new(launch.left, bound).on(timer.is_system()),
+        attempt: Attempt::new(&launch),
+    })
 }
 
 /// Where the jitter's bits come from.

@@ -17,7 +17,8 @@ use relent_core::Instant;
 
 /// Reads a monotonic clock.
 pub trait Clock: Clone + Send + Sync + 'static {
-    /// The time now. Never goes back; not affected by changes of the wall clock.
+    /// The time now. Never goes back; not affected by changes of the wall clock. All clocks of your own whose handles are
+    /// used inside one another must count from one epoch; [`SystemTimer`]'s deadlines and theirs are kept apart.
     fn now(&self) -> Instant;
 
     /// The wall clock, for HTTP dates only.

@@ -73,9 +73,9 @@ fn the_kinds_of_io_errors() {
     reset(ErrorKind::ConnectionAborted);
     reset(ErrorKind::BrokenPipe);
     reset(ErrorKind::UnexpectedEof);
-    let again = |kind| check(kind, Verdict::Transient, Cause::Other, false);
-    again(ErrorKind::Interrupted);
-    again(ErrorKind::WouldBlock);
+    check(ErrorKind::Interrupted, Verdict::Transient, Cause::Other, true);
+    // A socket's own timeout on Unix.
+    check(ErrorKind::WouldBlock, Verdict::Transient, Cause::Timeout, true);
     let permanent = |kind| check(kind, Verdict::Permanent, Cause::Other, false);
     permanent(ErrorKind::NotFound);
     permanent(ErrorKind::PermissionDenied);

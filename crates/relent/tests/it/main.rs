@@ -17,6 +17,7 @@ mod handles;
 mod http;
 #[cfg(feature = "tower")]
 mod layer;
+mod nested;
 mod rig;
 mod timelines;
 mod timer;

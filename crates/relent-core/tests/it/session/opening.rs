@@ -107,7 +107,7 @@ fn moved_to_the_first_reading_of_the_clock_it_has_its_whole_time() {
     let moved = unread.moved_to(at(7_000));
     assert_eq!((moved.launch().ends, moved.launch().time), (at(12_000), Some(secs(5))));
     let session = moved.into_session(&rig.policy, Repeat::Yes);
-    assert_eq!((session.began(), session.deadline()), (at(7_000), at(22_000)));
+    assert_eq!((session.started(), session.deadline()), (at(7_000), at(22_000)));
 
     let unbounded = Rig::new(Policy::builder().no_deadline().no_attempt_timeout().build().unwrap());
     let unread = Opening::begin(&unbounded.context(), Repeat::Yes, Instant::NEVER, Instant::ZERO).unwrap();
