@@ -56,8 +56,8 @@ impl<E> RetryError<E> {
         self.0.stop.attempts
     }
 
-    /// How long the call took, waits included; from the first attempt that did not end at once, where the policy has
-    /// neither timeouts nor a deadline.
+    /// How long the call took, waits included. On the system's clock it counts from when the first attempt was first pending,
+    /// or failed: what the operation did before that without letting go of its thread is not in it.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed
     }
@@ -87,7 +87,7 @@ impl<E> RetryError<E> {
         self.0.failures.last
     }
 
-    /// Every error, the first one first; only the last unless the handle was told to
+    /// Every error, the first one first (of more than a hundred, the first 99 and the last); only the last unless the handle was told to
     /// [`keep_errors`](crate::Retry::keep_errors).
     pub fn errors(&self) -> impl Iterator<Item = &E> {
         self.0.failures.earlier.iter().flat_map(|errors| errors.iter()).chain(&self.0.failures.last)
@@ -145,6 +145,9 @@ impl fmt::Display for TimedOut {
 
 impl Error for TimedOut {}
 
+/// A call of a million attempts keeps the errors that it began with, and its last one.
+const MOST_EARLIER: usize = 99;
+
 /// The errors of a call's attempts, as they come.
 #[derive(Debug)]
 pub(crate) struct Failures<E> {
@@ -163,7 +166,9 @@ impl<E> Failures<E> {
 
     pub(crate) fn add(&mut self, error: E) {
         self.last_timed_out = false;
-        if let (Some(before), Some(earlier)) = (self.last.replace(error), &mut self.earlier) {
+        if let (Some(before), Some(earlier)) = (self.last.replace(error), &mut self.earlier)
+            && earlier.len() < MOST_EARLIER
+        {
             earlier.push(before);
         }
     }

@@ -25,8 +25,8 @@ impl Random for PerThread {
     }
 }
 
-/// The operating system's entropy (what std seeds its hash maps with), and a count so that no two threads share a
-/// sequence whatever that gives.
+/// The operating system's entropy (what std seeds its hash maps with), and a count: two threads start at the same
+/// point of the sequence only by a chance of one in 2^64.
 #[cold]
 #[allow(clippy::disallowed_methods, reason = "the one place where the library seeds a generator")]
 fn fresh_seed() -> u64 {

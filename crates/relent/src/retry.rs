@@ -93,7 +93,7 @@ impl<C, T: Clock> Retry<C, T> {
         Retry { classify, shared: self.shared }
     }
 
-    /// Keeps every attempt's error, not only the last, for [`RetryError::errors`](crate::RetryError::errors).
+    /// Keeps every attempt's error (up to a hundred), not only the last, for [`RetryError::errors`](crate::RetryError::errors).
     ///
     /// # Panics
     /// If the handle has been cloned: tell it before.

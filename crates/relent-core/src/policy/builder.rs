@@ -261,6 +261,9 @@ fn check_handles(policy: &Policy) -> Result<(), PolicyError> {
         if breaker.window.is_zero() {
             return Err(PolicyError::Zero("window"));
         }
+        if breaker.minimum_calls == 0 {
+            return Err(PolicyError::Zero("minimum_calls"));
+        }
         if breaker.failure_rate.parts_per_million() == 0 {
             return Err(PolicyError::Zero("failure_rate"));
         }

@@ -115,7 +115,7 @@ impl PolicyError {
             PolicyError::AttemptTimeoutNotBelowDeadline { .. } => {
                 "lower attempt_timeout, raise deadline, or say that there is no attempt timeout"
             }
-            PolicyError::Zero(_) => "say that there is none, or give a length above zero",
+            PolicyError::Zero(_) => "give it a value above zero, or say that there is none",
             PolicyError::TooLong { .. } => "say that there is none, or give at most 365 days",
             PolicyError::NothingToRetryOn => "name what to retry on, or set attempts to 1",
             PolicyError::FirstWaitBeyondDeadline { .. } => "lower base or raise deadline",

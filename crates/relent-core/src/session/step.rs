@@ -110,7 +110,8 @@ pub struct Stop {
 
 /// Why no further attempt was made.
 ///
-/// The order is the engine's: a call that could stop for several reasons names the first.
+/// From `NotRetryable` to `BudgetExhausted` the order is the engine's: a call that could stop for several of these names
+/// the first. `DeadlineExceeded` goes before them all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {

@@ -103,6 +103,7 @@ fn mend(error: &PolicyError, draft: &Draft) -> Option<String> {
         PolicyError::Zero(field @ ("attempt_timeout" | "deadline")) => {
             format!("write {field} = \"none\" for no bound, or a length above zero")
         }
+        PolicyError::Zero("minimum_calls") => "1 judges by a single attempt; 20 is the default".to_owned(),
         PolicyError::Zero("failure_rate") => "take a share above 0, such as 0.5".to_owned(),
         PolicyError::Zero(field) => format!("give {field} a length above zero"),
         PolicyError::TooLong { field: field @ ("attempt_timeout" | "deadline"), .. } => {
@@ -141,6 +142,7 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
             "throttled_base" => draft.set(|b| b.throttled_base(Duration::ZERO)),
             "max_hint" => draft.set(|b| b.max_hint(YEAR)),
             "failure_rate" => set_failure_rate(draft),
+            "minimum_calls" => set_minimum_calls(draft),
             _ => return false,
         },
         PolicyError::ReplayLimitAboveTotal { .. } => draft.set(|b| b.replay_limit(0)),
@@ -166,6 +168,13 @@ fn set_window(error: &PolicyError, draft: &mut Draft) {
             draft.set_breaker(breaker);
         }
         _ => {}
+    }
+}
+
+fn set_minimum_calls(draft: &mut Draft) {
+    if let Some(mut breaker) = draft.breaker() {
+        breaker.minimum_calls = defaults::BREAKER_MINIMUM_CALLS;
+        draft.set_breaker(breaker);
     }
 }
 

@@ -51,7 +51,9 @@ pub(super) fn read_breaker(draft: &mut Draft, item: &Item<'_>, report: &mut Repo
     let table =
         kind.table("retries_only", "{ failure_rate = 0.5, window = \"10s\", minimum_calls = 20 }", report)?;
     table.refuse_unknown(&BREAKER_FIELDS, &[], report);
-    for (name, key) in [("failure_rate", "failure_rate"), ("window", "breaker.window")] {
+    for (name, key) in
+        [("failure_rate", "failure_rate"), ("window", "breaker.window"), ("minimum_calls", "minimum_calls")]
+    {
         note(draft, &table, name, key);
     }
     let mut breaker = RetriesOnlyConfig::DEFAULT;
