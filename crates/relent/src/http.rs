@@ -23,6 +23,8 @@ pub use headers::{ATTEMPT_COUNT, ATTEMPTS, EXPECTED_TIMEOUT, RATE_LIMITED, STOP}
 pub use kept::RetryBody;
 pub use layer::{HttpRetry, HttpRetryLayer};
 pub use memory::ReplayMemory;
+#[cfg(feature = "reqwest")]
+pub(crate) use method::is_idempotent;
 pub use method::{IDEMPOTENCY_KEY, repeat};
 pub use peers::PeersError;
 pub use replay::{Replay, ReplayBody, ReplayError};

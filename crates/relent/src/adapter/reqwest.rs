@@ -1,17 +1,20 @@
 //! A [`reqwest`] client that retries.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use ::reqwest::{Body, Client, Error, Request, RequestBuilder, Response, ResponseBuilderExt};
+use ::reqwest::redirect::Policy;
+use ::reqwest::{Body, Client, ClientBuilder, Error, Request, RequestBuilder, Response, ResponseBuilderExt};
 use bytes::Bytes;
 use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use crate::ambient::Surroundings;
 use crate::classify::{Classify, Standard};
 use crate::error::RetryError;
-use crate::http::{HttpRetry, HttpRetryLayer, PeersError, Replay, ReplayBody};
+use crate::http::{HttpRetry, HttpRetryLayer, PeersError, Replay, ReplayBody, is_idempotent};
 use crate::retry::Retry;
 use crate::timer::{SystemTimer, Timer};
 
@@ -36,13 +39,49 @@ use crate::timer::{SystemTimer, Timer};
 #[derive(Clone, Debug)]
 pub struct RetryClient<C = Standard, T = SystemTimer> {
     client: Client,
+    hops: Hops,
     layer: HttpRetryLayer<C, T>,
 }
 
+/// Whether it is known that a request was redirected: then its first hop was answered, and may have been executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hops {
+    /// By the redirect policy of [`RetryClient::build`].
+    Known,
+    /// A client made by somebody else follows redirects without a word.
+    Unknown,
+}
+
+thread_local! {
+    /// The exchange that is polled now has followed a redirect.
+    static FOLLOWED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// As many as reqwest follows by default.
+const MOST_REDIRECTS: usize = 10;
+
 impl<C, T> RetryClient<C, T> {
     /// Requests go through `client`; clones share the handle's budget and breaker.
+    ///
+    /// A client that may follow redirects doesn't say at which hop a connection failed: what looks as if it had never been
+    /// sent may have been answered by a redirect, after it was executed. So a POST or PATCH is not even repeated where no
+    /// connection came about; with [`build`](RetryClient::build) it is.
     pub fn new(client: Client, retry: Retry<C, T>) -> RetryClient<C, T> {
-        RetryClient { client, layer: HttpRetryLayer::new(retry) }
+        RetryClient { client, hops: Hops::Unknown, layer: HttpRetryLayer::new(retry) }
+    }
+
+    /// Builds the client, too, with a redirect policy that tells relent of each hop: up to ten are followed, as reqwest does
+    /// by default. A policy that `client` had is replaced.
+    ///
+    /// # Errors
+    /// reqwest's own, where the client can't be built.
+    pub fn build(client: ClientBuilder, retry: Retry<C, T>) -> Result<RetryClient<C, T>, Error> {
+        let told = Policy::custom(|hop| {
+            FOLLOWED.set(true);
+            if hop.previous().len() > MOST_REDIRECTS { hop.error("too many redirects") } else { hop.follow() }
+        });
+        let client = client.redirect(told).build()?;
+        Ok(RetryClient { client, hops: Hops::Known, layer: HttpRetryLayer::new(retry) })
     }
 
     /// Names the authorities that run relent, or read its headers: see [`HttpRetryLayer::peers`].
@@ -69,7 +108,8 @@ impl<C: Classify<Error> + Clone, T: Timer> RetryClient<C, T> {
         let request = http::Request::<Body>::try_from(request).map_err(RetryError::before_the_first)?;
         let (parts, mut body) = request.into_parts();
 
-        let mut service: HttpRetry<Exchange, C, T> = self.layer.layer(Exchange(self.client.clone()));
+        let mut service: HttpRetry<Exchange, C, T> =
+            self.layer.layer(Exchange { client: self.client.clone(), hops: self.hops });
         let call =
             service.start(http::Request::from_parts(parts, ()), |limit, memory| match in_memory(&mut body) {
                 Some(bytes) => Replay::in_memory(bytes, limit, memory),
@@ -101,7 +141,10 @@ fn in_memory(body: &mut Body) -> Option<Bytes> {
 
 /// The client as the layer sees it: one attempt, redirects included.
 #[derive(Clone, Debug)]
-struct Exchange(Client);
+struct Exchange {
+    client: Client,
+    hops: Hops,
+}
 
 impl Service<http::Request<ReplayBody<Body>>> for Exchange {
     type Response = http::Response<Body>;
@@ -109,16 +152,18 @@ impl Service<http::Request<ReplayBody<Body>>> for Exchange {
     type Future = Exchanging;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.0.poll_ready(cx)
+        self.client.poll_ready(cx)
     }
 
     fn call(&mut self, request: http::Request<ReplayBody<Body>>) -> Exchanging {
+        // Of a method that may be repeated anyway nobody needs to know at which hop it failed.
+        let doubtful = self.hops == Hops::Unknown && !is_idempotent(request.method());
         let request = request.map(|body| match body.into_bytes() {
             Ok(bytes) => Body::from(bytes),
             Err(stream) => Body::wrap(stream),
         });
         match Request::try_from(request) {
-            Ok(request) => Exchanging::Sent { response: self.0.call(request) },
+            Ok(request) => Exchanging::Sent { doubtful, response: self.client.call(request) },
             Err(error) => Exchanging::Refused { error: Some(error) },
         }
     }
@@ -127,7 +172,8 @@ impl Service<http::Request<ReplayBody<Body>>> for Exchange {
 pin_project! {
     #[project = ExchangingProjection]
     enum Exchanging {
-        Sent { #[pin] response: <Client as Service<Request>>::Future },
+        // `doubtful`: its first hop may have been answered, whatever the error says.
+        Sent { doubtful: bool, #[pin] response: <Client as Service<Request>>::Future },
         Refused { error: Option<Error> },
     }
 }
@@ -137,7 +183,18 @@ impl Future for Exchanging {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project() {
-            ExchangingProjection::Sent { response } => response.poll(cx).map_ok(with_url),
+            ExchangingProjection::Sent { doubtful, response } => {
+                FOLLOWED.set(false);
+                let polled = response.poll(cx);
+                *doubtful |= FOLLOWED.get();
+                if *doubtful
+                    && let Poll::Ready(Err(error)) = &polled
+                    && !error.is_builder()
+                {
+                    Surroundings::mark_ambiguous();
+                }
+                polled.map_ok(with_url)
+            }
             ExchangingProjection::Refused { error } => {
                 Poll::Ready(Err(error.take().expect("a future is not polled after its end")))
             }

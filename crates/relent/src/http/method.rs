@@ -35,7 +35,7 @@ pub fn repeat(rule: RepeatRule, method: &Method, headers: &HeaderMap) -> Repeat 
 }
 
 /// RFC 9110 §9.2.2. A method that isn't known is not.
-fn is_idempotent(method: &Method) -> bool {
+pub(crate) fn is_idempotent(method: &Method) -> bool {
     matches!(
         *method,
         Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE

@@ -41,17 +41,22 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     headers.get_all(RETRY_AFTER).iter().filter_map(|value| wait(value.as_bytes(), sent)).max()
 }
 
-/// One field's wait. Several in one line, as intermediaries join them, count as several fields.
+/// One field's wait. Several in one line, as intermediaries join them, count as several fields: what can't be read of them
+/// is passed over, and the longest wins.
 fn wait(text: &[u8], sent: i64) -> Option<Duration> {
+    let parts: Vec<&[u8]> = text.split(|byte| *byte == b',').collect();
+    let alone = parts.iter().map(|part| single(part, sent));
+    // An IMF-fixdate has a comma of its own, after the day's name; so has the form of RFC 850.
+    let dates = parts.windows(2).map(|pair| single(&pair.join(&b","[..]), sent));
+    alone.chain(dates).flatten().max()
+}
+
+fn single(text: &[u8], sent: i64) -> Option<Duration> {
     let text = text.trim_ascii();
-    if let Some(then) = date::parse(text, sent) {
-        return Some(Duration::from_secs(u64::try_from(then.saturating_sub(sent)).unwrap_or(0)));
+    match date::parse(text, sent) {
+        Some(then) => Some(Duration::from_secs(u64::try_from(then.saturating_sub(sent)).unwrap_or(0))),
+        None => seconds(text),
     }
-    let mut longest = None;
-    for part in text.split(|byte| *byte == b',') {
-        longest = longest.max(Some(seconds(part.trim_ascii())?));
-    }
-    longest
 }
 
 /// Plain digits only: a sign, a fraction or an exponent is no delay-seconds.
@@ -94,7 +99,7 @@ mod tests {
     #[test]
     fn hostile_values_never_panic_and_never_shorten_the_wait() {
         let seconds = |n| Some(Duration::from_secs(n));
-        let table: [(&[&[u8]], Option<Duration>); 20] = [
+        let table: [(&[&[u8]], Option<Duration>); 25] = [
             (&[], None),
             (&[b"0"], seconds(0)),
             (&[b" 7\t"], seconds(7)),
@@ -115,6 +120,11 @@ mod tests {
             (&[b"1", b"30", b"2"], seconds(30)),
             (&[b"-5", b"3", b"rubbish"], seconds(3)),
             (&[b"1, 30"], seconds(30)),
+            (&[b"-5, 3"], seconds(3)),
+            (&[b"3, soon,"], seconds(3)),
+            (&[b",,"], None),
+            (&[b"120, Sun, 09 Sep 2001 01:50:00 GMT"], seconds(200)),
+            (&[b"Sun, 09 Sep 2001 01:46:45 GMT, Sun, 09 Sep 2001 01:50:00 GMT"], seconds(200)),
         ];
         for (values, wait) in table {
             assert_eq!(read(values, None, 1_000_000_000), wait, "{values:?}");

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use relent::StopReason;
+use relent::adapter::reqwest::RetryClient;
 use relent::http::Stopped;
 use relent::timer::Manual;
 
@@ -76,4 +77,41 @@ async fn a_failed_response_says_why_it_is_the_last() {
     let stopped = response.extensions().get::<Stopped>().unwrap();
     assert_eq!((stopped.reason, stopped.attempts, stopped.ambiguous), (StopReason::NotRetryable, 1, false));
     assert!(response.error_for_status().unwrap_err().is_status());
+}
+
+#[tokio::test]
+async fn a64_a_post_that_was_answered_with_a_redirect_is_not_sent_again() {
+    // The second hop refuses the connection; the first one has done the work.
+    for status in [301, 302, 303, 307, 308] {
+        let dead = Server::deaf([]);
+        let server =
+            Server::start((0..3).map(|_| {
+                Act::Answer(reply(status, &[("location", &format!("{}/receipt", dead.url()))], ""))
+            }));
+        let plain = reqwest::Client::builder().no_proxy().build().unwrap();
+        let clients = [
+            reqwest_client(retry(policy(), &Manual::new())),
+            RetryClient::new(plain, retry(policy(), &Manual::new())),
+        ];
+        for (n, client) in clients.iter().enumerate() {
+            let gave_up = client.send(client.inner().post(server.url()).body("amount=5")).await.unwrap_err();
+            assert_eq!(
+                (gave_up.reason(), gave_up.ambiguous()),
+                (StopReason::UnsafeToRepeat, true),
+                "{status}"
+            );
+            assert_eq!(server.requests().len(), n + 1, "{status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_post_that_was_never_sent_is_sent_again_only_where_that_is_certain() {
+    let dead = Server::deaf([]);
+    let attempts = async |client: RetryClient<relent::Standard, Manual>| {
+        client.send(client.inner().post(dead.url())).await.unwrap_err().attempts()
+    };
+    assert_eq!(attempts(reqwest_client(retry(policy(), &Manual::new()))).await, 3);
+    let plain = reqwest::Client::builder().no_proxy().build().unwrap();
+    assert_eq!(attempts(RetryClient::new(plain, retry(policy(), &Manual::new()))).await, 1);
 }

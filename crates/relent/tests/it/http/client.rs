@@ -131,8 +131,8 @@ where
 }
 
 pub(crate) fn reqwest_client(retry: Handle) -> RetryClient<Standard, Manual> {
-    let client = reqwest::Client::builder().no_proxy().retry(reqwest::retry::never()).build().unwrap();
-    RetryClient::new(client, retry)
+    let client = reqwest::Client::builder().no_proxy().retry(reqwest::retry::never());
+    RetryClient::build(client, retry).unwrap()
 }
 
 async fn through_reqwest(retry: Handle, call: Call) -> Outcome {

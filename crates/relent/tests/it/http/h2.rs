@@ -131,7 +131,7 @@ async fn post(through: Through, policy: PolicyBuilder, server: &Server) -> Resul
         }
         Through::Reqwest => {
             let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge();
-            let client = RetryClient::new(client.retry(reqwest::retry::never()).build().unwrap(), retry);
+            let client = RetryClient::build(client.retry(reqwest::retry::never()), retry).unwrap();
             let call = client.send(client.inner().post(server.url()).body("amount=5"));
             passing(&time, call)
                 .await
