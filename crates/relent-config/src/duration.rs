@@ -121,7 +121,11 @@ pub fn format_duration(length: Duration) -> String {
 /// How to write `text` instead.
 pub(crate) fn mend(text: &str) -> String {
     if let Some(mended) = mended(text) {
-        return format!("write \"{mended}\"");
+        // Whether seconds or milliseconds were meant, a thousandfold lies between: nobody but the author knows.
+        return match mended.strip_suffix(UNSAID) {
+            Some(number) => format!("write \"{number}s\" or \"{number}ms\""),
+            None => format!("write \"{mended}\""),
+        };
     }
     let mend = match parse_duration(text) {
         Err(DurationError::Order) => "write the units from large to small, each once, such as \"1m30s\"",
@@ -146,13 +150,17 @@ fn mended(text: &str) -> Option<String> {
         mended += if number.starts_with('.') { "0" } else { "" };
         mended += number;
         mended += match word {
-            "" => "ms",
+            "" => UNSAID,
             word => UNITS.iter().find(|(name, _, others)| *name == word || others.contains(&word))?.0,
         };
         rest = tail.to_owned();
     }
-    parse_duration(&mended).is_ok().then_some(mended)
+    let read = mended.strip_suffix(UNSAID).map_or_else(|| mended.clone(), |number| format!("{number}ms"));
+    parse_duration(&read).is_ok().then_some(mended)
 }
+
+/// Stands for a unit that was left out, which only the last one may be.
+const UNSAID: &str = "?";
 
 fn unit(word: &str) -> Option<u64> {
     let word = if matches!(word, "µs" | "μs") { "us" } else { word };

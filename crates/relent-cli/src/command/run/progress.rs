@@ -85,7 +85,7 @@ impl Progress {
 /// A reason to stop, as it looks for a command.
 fn words(reason: StopReason) -> &'static str {
     match reason {
-        StopReason::NotRetryable => "it would fail the same way again",
+        StopReason::NotRetryable => "that is not an exit to retry on",
         StopReason::NotReplayable => "its stdin is used up, and too long to be kept",
         other => other.describe(),
     }
