@@ -11,6 +11,10 @@ use crate::error::TimedOut;
 /// Says what an error means for repeating the operation.
 ///
 /// Closures classify: `|e: &MyError| Verdict::Transient`, or one that answers a whole [`Failure`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not know what a `{E}` means for repeating",
+    note = "implement `std::error::Error` for it, or say what it means: `retry.classify(|error| …)`; for `anyhow::Error` and boxed errors: `retry.classify(relent::Boxed)`"
+)]
 pub trait Classify<E: ?Sized> {
     /// What `error` means.
     fn classify(&self, error: &E) -> Failure;

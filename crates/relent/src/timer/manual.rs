@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use relent_core::Instant;
@@ -79,6 +80,39 @@ impl Manual {
         Some(next)
     }
 
+    /// Runs `future` to its end, moving the clock to the nearest sleeper whenever it waits: no runtime is needed.
+    ///
+    /// # Panics
+    /// If it waits for something else than this clock: nothing would ever wake it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use relent::{Policy, Retry, StopReason, Verdict, timer::Manual};
+    ///
+    /// let time = Manual::new();
+    /// let policy = Policy::constant(Duration::from_secs(3600)).no_deadline().build()?;
+    /// let retry = Retry::with_timer(policy, time.clone()).classify(|_: &&str| Verdict::Transient);
+    ///
+    /// let gave_up = time.run(retry.run(|_| async { Err::<(), _>("busy") })).unwrap_err();
+    /// assert_eq!(gave_up.reason(), StopReason::AttemptsExhausted);
+    /// assert_eq!(time.elapsed(), Duration::from_secs(2 * 3600));
+    /// # Ok::<(), relent::PolicyError>(())
+    /// ```
+    pub fn run<F: Future>(&self, future: F) -> F::Output {
+        let woken = Arc::new(Woken(AtomicBool::new(true)));
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut future = std::pin::pin!(future);
+        loop {
+            if woken.0.swap(false, Ordering::Relaxed) {
+                match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                    Poll::Ready(output) => return output,
+                    Poll::Pending => continue,
+                }
+            }
+            assert!(self.advance_to_next().is_some(), "the future waits for something else than this clock");
+        }
+    }
+
     /// How many sleepers wait.
     #[must_use]
     pub fn sleepers(&self) -> usize {
@@ -93,6 +127,15 @@ impl Manual {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the future that [`Manual::run`] runs wants to be polled.
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
