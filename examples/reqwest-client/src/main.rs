@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let answers = ["503 Service Unavailable", "503 Service Unavailable", "200 OK", "503 Service Unavailable"];
     let shop = flaky::start(answers).await?;
 
-    let client = RetryClient::new(reqwest::Client::new(), Retry::new(policy()?));
+    let client = RetryClient::build(reqwest::Client::builder(), Retry::new(policy()?))?;
     let price = client.send(client.inner().get(shop.url("/price/tea"))).await?;
     assert_eq!((price.status().as_u16(), shop.requests()), (200, 3)); // two 503 on the way
 
@@ -34,7 +34,7 @@ fn policy() -> Result<Policy, PolicyError> {
 /// Without any answer there is an error, with reqwest's own inside. Nobody listens on port 1, so nothing was sent, and a
 /// POST may be repeated, too.
 async fn no_answer_at_all() -> Result<(), Box<dyn Error>> {
-    let client = RetryClient::new(reqwest::Client::new(), Retry::new(policy()?));
+    let client = RetryClient::build(reqwest::Client::builder(), Retry::new(policy()?))?;
     let gave_up = client
         .send(client.inner().post("http://127.0.0.1:1/").body("tea"))
         .await

@@ -31,7 +31,7 @@ use crate::timer::{SystemTimer, Timer};
 /// # async fn call() -> Result<(), Box<dyn std::error::Error>> {
 /// use relent::{Policy, Retry, adapter::reqwest::RetryClient};
 ///
-/// let client = RetryClient::new(reqwest::Client::new(), Retry::new(Policy::default()));
+/// let client = RetryClient::build(reqwest::Client::builder(), Retry::new(Policy::default()))?;
 /// let order = client.send(client.inner().get("http://orders.internal/7")).await?;
 /// println!("{}", order.text().await?);
 /// # Ok(()) }
