@@ -6,7 +6,6 @@ use std::future::{pending, ready};
 use relent::timer::{Clock, Manual, Timer};
 use relent::{PolicyBuilder, Ratio, RatioConfig, RetriesOnlyConfig, StopReason};
 
-use crate::block_on::block_on;
 use crate::rig::{Busy, handle, ms, unbounded};
 
 fn budgeted(attempts: u32) -> PolicyBuilder {
@@ -18,7 +17,7 @@ fn a58_a_cancelled_wait_keeps_the_last_real_error() {
     let time = Manual::new();
     let retry = handle(budgeted(3), &time);
     let signal = time.sleep_until(time.now() + ms(5));
-    let gave_up = block_on(&time, retry.run(|_| ready(Err::<(), _>(Busy(1)))).until(signal)).unwrap_err();
+    let gave_up = time.run(retry.run(|_| ready(Err::<(), _>(Busy(1)))).until(signal)).unwrap_err();
     assert_eq!((gave_up.reason(), gave_up.last()), (StopReason::Cancelled, Some(&Busy(1))));
     assert_eq!((gave_up.attempts(), gave_up.ambiguous()), (1, false));
     assert_eq!(gave_up.elapsed(), ms(5));
@@ -33,7 +32,7 @@ fn a58_a_cancelled_attempt_keeps_the_error_of_the_one_before() {
         1 => Err(Busy(1)),
         _ => pending::<Result<(), Busy>>().await,
     });
-    let gave_up = block_on(&time, call.until(signal)).unwrap_err();
+    let gave_up = time.run(call.until(signal)).unwrap_err();
     assert_eq!((gave_up.reason(), gave_up.last()), (StopReason::Cancelled, Some(&Busy(1))));
     assert_eq!((gave_up.attempts(), gave_up.last_timed_out()), (2, false));
     assert!(gave_up.ambiguous(), "the attempt that was cut off may have been executed");
@@ -47,7 +46,7 @@ fn a58_a_deadline_keeps_the_last_real_error_too() {
         1 => Err(Busy(1)),
         _ => pending::<Result<(), Busy>>().await,
     });
-    let gave_up = block_on(&time, call).unwrap_err();
+    let gave_up = time.run(call).unwrap_err();
     assert_eq!((gave_up.reason(), gave_up.last()), (StopReason::DeadlineExceeded, Some(&Busy(1))));
     assert!(std::error::Error::source(&gave_up).is_some_and(|source| source.is::<Busy>()));
 }
@@ -66,7 +65,7 @@ fn p41_cancelling_stops_attempts_and_timers_and_blames_nobody() {
             time.sleep_until(time.now() + ms(20)).await;
             Err::<(), _>(Busy(1))
         });
-        let gave_up = block_on(&time, call.until(signal)).unwrap_err();
+        let gave_up = time.run(call.until(signal)).unwrap_err();
         assert_eq!(gave_up.reason(), StopReason::Cancelled, "at {cancelled_at} ms");
         assert_eq!((gave_up.attempts(), launched.get()), (attempts, attempts), "at {cancelled_at} ms");
         assert_eq!(retry.budget_balance(), Some(5 - spent), "at {cancelled_at} ms");
@@ -89,7 +88,7 @@ fn an_answer_beats_the_signal() {
         Ok::<_, Busy>(7)
     });
     let signal = time.sleep_until(time.now() + ms(10));
-    assert_eq!(block_on(&time, call.until(signal)).ok(), Some(7));
+    assert_eq!(time.run(call.until(signal)).ok(), Some(7));
 }
 
 #[test]
@@ -97,7 +96,7 @@ fn nothing_runs_for_a_caller_who_has_given_up_already() {
     let time = Manual::new();
     let retry = handle(unbounded(3), &time);
     let call = retry.run(async |_| -> Result<(), Busy> { panic!("nothing may run") });
-    let gave_up = block_on(&time, call.until(ready(()))).unwrap_err();
+    let gave_up = time.run(call.until(ready(()))).unwrap_err();
     assert_eq!((gave_up.reason(), gave_up.attempts(), gave_up.last()), (StopReason::Cancelled, 0, None));
     assert!(!gave_up.ambiguous());
 }
@@ -107,7 +106,7 @@ fn a_signal_at_the_end_of_a_wait_starts_no_further_attempt() {
     let time = Manual::new();
     let retry = handle(budgeted(3), &time);
     let signal = time.sleep_until(time.now() + ms(10));
-    let gave_up = block_on(&time, retry.run(|_| ready(Err::<(), _>(Busy(1)))).until(signal)).unwrap_err();
+    let gave_up = time.run(retry.run(|_| ready(Err::<(), _>(Busy(1)))).until(signal)).unwrap_err();
     assert_eq!((gave_up.reason(), gave_up.attempts()), (StopReason::Cancelled, 1));
     assert_eq!(retry.budget_balance(), Some(5));
 }
@@ -117,7 +116,7 @@ fn a_signal_that_never_comes_changes_nothing() {
     let time = Manual::new();
     let retry = handle(unbounded(2), &time);
     let call = retry.run(|_| ready(Err::<(), _>(Busy(1)))).until(pending::<()>());
-    assert_eq!(block_on(&time, call).unwrap_err().reason(), StopReason::AttemptsExhausted);
+    assert_eq!(time.run(call).unwrap_err().reason(), StopReason::AttemptsExhausted);
 }
 
 #[test]
@@ -141,5 +140,5 @@ fn what_a_cancelled_inner_call_spent_stays_spent() {
         assert_eq!((gave_up.reason(), gave_up.attempts()), (StopReason::Cancelled, 1));
         Ok::<_, Busy>(spend_all_credit())
     });
-    assert_eq!(block_on(&time, call).unwrap(), Some(6 - 2), "two extra attempts were made at the leaf");
+    assert_eq!(time.run(call).unwrap(), Some(6 - 2), "two extra attempts were made at the leaf");
 }

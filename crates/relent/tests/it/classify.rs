@@ -9,7 +9,6 @@ use std::io::{self, ErrorKind};
 use relent::timer::Manual;
 use relent::{Boxed, Cause, Classify, Failure, Retry, Standard, StopReason, Transient, Verdict};
 
-use crate::block_on::block_on;
 use crate::rig::{ms, unbounded};
 
 /// An error around another one.
@@ -211,7 +210,7 @@ fn a_call_that_gave_up_is_classified_by_its_last_error() {
 fn a_call_whose_attempts_all_timed_out_is_a_timeout_to_the_layer_above() {
     let time = Manual::new();
     let inner = Retry::with_timer(unbounded(2).attempt_timeout(ms(20)).build().unwrap(), time.clone());
-    let gave_up = block_on(&time, inner.run(async |_| pending::<io::Result<()>>().await)).unwrap_err();
+    let gave_up = time.run(inner.run(async |_| pending::<io::Result<()>>().await)).unwrap_err();
     let failure = Standard.classify(&gave_up);
     assert_eq!((failure.verdict(), failure.kind()), (Verdict::Transient, Cause::Timeout));
     assert!(failure.is_ambiguous());

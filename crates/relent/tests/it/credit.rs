@@ -7,10 +7,9 @@ mod scope;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use relent::Nested;
 use relent::timer::Manual;
+use relent::{Nested, StopReason};
 
-use crate::block_on::block_on;
 use crate::rig::{Busy, handle, ms, spend_all_credit, unbounded};
 use layers::{Driver, Layer, calls_at_a_dead_leaf};
 
@@ -88,7 +87,7 @@ fn a_middle_layer_that_times_out_does_not_multiply_either() {
             });
             middle.await.map_err(Busy::from)
         });
-        let gave_up = block_on(&time, call).unwrap_err();
+        let gave_up = time.run(call).unwrap_err();
         assert_eq!(launched.get(), 3, "{timeouts:?}: {gave_up}");
         assert_eq!(time.sleepers(), 0);
     }
@@ -107,8 +106,25 @@ fn an_attempt_cut_off_by_its_time_gives_back_what_the_calls_inside_it_held() {
         });
         hangs.await.map_err(Busy::from)
     });
-    let gave_up = block_on(&time, call).unwrap_err();
+    let gave_up = time.run(call).unwrap_err();
     assert_eq!((launched.get(), gave_up.attempts()), (6, 6), "{gave_up}");
+}
+
+#[test]
+fn a_retry_that_was_only_waited_for_costs_nothing() {
+    // The inner calls wait by a clock that stands still, so that each outer attempt ends by its time, and the inner call in
+    // its backoff: that retry was granted, and was never made.
+    let (time, stopped) = (Manual::new(), Manual::new());
+    let (outer, inner) =
+        (handle(unbounded(4).attempt_timeout(ms(100)), &time), handle(unbounded(3), &stopped));
+    let gave_up = time
+        .run(outer.run(async |_| {
+            let inner = inner.run(async |_| Err::<(), _>(Busy(1)));
+            inner.await.map_err(Busy::from)
+        }))
+        .unwrap_err();
+    assert_eq!((gave_up.reason(), gave_up.attempts()), (StopReason::AttemptsExhausted, 4));
+    assert_eq!((inner.waiting(), stopped.sleepers()), (0, 0));
 }
 
 #[test]
@@ -143,6 +159,6 @@ fn a_panic_restores_the_surroundings() {
     assert!(matches!(left, Ok(Some(3 | 4))), "{left:?} of 4 are left");
 
     panics(&|| drop(above.run_blocking(|_| -> Result<(), Busy> { panic!("on purpose") })));
-    panics(&|| drop(block_on(&time, above.run(async |_| -> Result<(), Busy> { panic!("on purpose") }))));
+    panics(&|| drop(time.run(above.run(async |_| -> Result<(), Busy> { panic!("on purpose") }))));
     assert_eq!(spend_all_credit(), None, "outside every call nobody says anything");
 }

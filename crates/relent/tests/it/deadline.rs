@@ -7,7 +7,6 @@ use std::time::Duration;
 use relent::timer::{Clock, Manual, Timer};
 use relent::{PolicyBuilder, Retry, StopReason};
 
-use crate::block_on::block_on;
 use crate::rig::{Busy, Transient, handle, ms, unbounded};
 
 /// One attempt, without bounds of its own.
@@ -65,7 +64,7 @@ fn an_inner_call_that_hangs_ends_before_the_outer_one() {
         ended.set(time.elapsed());
         Err::<(), _>(Busy(7))
     });
-    let gave_up = block_on(&time, call).unwrap_err();
+    let gave_up = time.run(call).unwrap_err();
     assert_eq!(ended.get(), ms(95));
     assert_eq!(
         (gave_up.last(), gave_up.last_timed_out()),
@@ -84,7 +83,7 @@ fn nothing_runs_when_the_time_has_passed_already() {
         time.sleep_until(time.now() + ms(95)).await;
         Ok::<_, Busy>(late.await.unwrap_err())
     });
-    let late = block_on(&time, call).unwrap();
+    let late = time.run(call).unwrap();
     assert_eq!((late.reason(), late.attempts(), late.last()), (StopReason::DeadlineExceeded, 0, None));
 
     let blocking = outer.run_blocking(|_| {
@@ -101,18 +100,15 @@ fn a_later_attempt_of_the_outer_call_grants_its_own_time() {
     let outer = handle(unbounded(3).attempt_timeout(ms(100)).deadline(ms(250)), &time);
     let inner = once(&time);
     let told = RefCell::new(Vec::new());
-    let _ = block_on(
-        &time,
-        outer.run(async |_| {
-            inner
-                .run(async |attempt| {
-                    told.borrow_mut().push((time.elapsed(), attempt.time_left()));
-                    pending::<Result<(), Busy>>().await
-                })
-                .await
-                .map_err(Busy::from)
-        }),
-    );
+    let _ = time.run(outer.run(async |_| {
+        inner
+            .run(async |attempt| {
+                told.borrow_mut().push((time.elapsed(), attempt.time_left()));
+                pending::<Result<(), Busy>>().await
+            })
+            .await
+            .map_err(Busy::from)
+    }));
     // The third has what the deadline leaves: 250 - 210 ms, less 5 ms.
     assert_eq!(*told.borrow(), [(ms(0), Some(ms(95))), (ms(105), Some(ms(95))), (ms(210), Some(ms(35)))]);
 }
@@ -148,5 +144,5 @@ fn time_counts_from_the_first_poll() {
     let retry = handle(unbounded(1).deadline(ms(100)), &time);
     let call = retry.run(async |attempt| Ok::<_, Busy>(attempt.time_left()));
     time.advance(ms(500));
-    assert_eq!(block_on(&time, call).unwrap(), Some(ms(100)));
+    assert_eq!(time.run(call).unwrap(), Some(ms(100)));
 }

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use relent::timer::{Clock, Manual, Timer};
 use relent::{Attempt, Ratio, RatioConfig, Retry};
 
-use crate::block_on::{Stepper, block_on};
 use crate::rig::{Busy, Transient, handle, ms, spend_all_credit, unbounded};
+use crate::stepper::Stepper;
 
 /// Calls `check` with 0, 1, 2, … until it answers that the future had come to its end.
 fn at_every_await(check: impl Fn(usize) -> bool) {
@@ -105,7 +105,7 @@ fn a_call_gives_back_the_credit_it_did_not_spend() {
             assert_eq!(left, Some(GRANTED - layers.extra()), "after {polls} polls");
             Ok::<_, Busy>(completed)
         });
-        let completed = block_on(&layers.time, attempt).unwrap();
+        let completed = layers.time.run(attempt).unwrap();
         assert_eq!(layers.time.sleepers(), 0, "after {polls} polls");
         assert_eq!(spend_all_credit(), None, "nothing is left around");
         completed

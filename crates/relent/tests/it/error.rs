@@ -9,7 +9,6 @@ use std::time::Duration;
 use relent::timer::{Clock, Manual, Timer};
 use relent::{Cause, Failure, Hint, Retry, RetryError, StopReason, StopScope, Verdict};
 
-use crate::block_on::block_on;
 use crate::rig::{Busy, handle, ms, unbounded};
 
 /// A call whose attempts come to `failures`, one after another, each after 10 ms.
@@ -55,7 +54,7 @@ fn the_text_of_timeouts() {
     let time = Manual::new();
     let check = |retry: Retry<_, Manual>, expected: &str| {
         let call = retry.run(async |_| pending::<Result<(), Busy>>().await);
-        assert_eq!(block_on(&time, call).unwrap_err().to_string(), expected);
+        assert_eq!(time.run(call).unwrap_err().to_string(), expected);
     };
     check(
         handle(unbounded(2).attempt_timeout(ms(100)), &time),
@@ -100,12 +99,12 @@ fn an_attempt_that_timed_out_has_no_error_and_hides_none() {
         2 | 4 => pending::<Result<(), Busy>>().await,
         number => Err(Busy(number)),
     });
-    let story = block_on(&time, call).unwrap_err();
+    let story = time.run(call).unwrap_err();
     assert_eq!((story.attempts(), story.last_timed_out(), story.ambiguous()), (4, true, true));
     assert_eq!(story.errors().copied().collect::<Vec<_>>(), [Busy(1), Busy(3)]);
     assert_eq!(story.last(), Some(&Busy(3)), "the last real one");
 
-    let all_hang = block_on(&time, retry.run(async |_| pending::<Result<(), Busy>>().await)).unwrap_err();
+    let all_hang = time.run(retry.run(async |_| pending::<Result<(), Busy>>().await)).unwrap_err();
     assert_eq!((all_hang.last(), all_hang.errors().count()), (None, 0));
     assert_eq!(all_hang.source().unwrap().to_string(), "no attempt was answered in time");
 }
@@ -173,5 +172,5 @@ fn elapsed_without_a_clock_counts_from_what_took_time() {
         time.sleep_until(time.now() + ms(5)).await;
         Err::<(), _>(Busy(1))
     });
-    assert_eq!(block_on(&time, call).unwrap_err().elapsed(), ms(20));
+    assert_eq!(time.run(call).unwrap_err().elapsed(), ms(20));
 }

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use relent::timer::{Clock, Manual, Timer};
 use relent::{Cause, Event, Failure, Hint, PolicyBuilder, Retry, Stop, StopReason, Verdict, WaitOrigin};
 
-use crate::block_on::block_on;
 use crate::rig::{Busy, ms, unbounded};
 
 /// A handle that writes down its events; attempt n comes to the n-th of `failures`, and to a success after them.
@@ -32,7 +31,7 @@ impl Heard {
         let blocking = Heard::new(policy());
         let _ = blocking.retry.run_blocking(|attempt| outcome(attempt.number()));
         let heard = Heard::new(policy());
-        let _ = block_on(&heard.time, heard.retry.run(async |attempt| outcome(attempt.number())));
+        let _ = heard.time.run(heard.retry.run(async |attempt| outcome(attempt.number())));
         assert_eq!(heard.events(), blocking.events(), "the drivers tell the same");
         heard.events()
     }
@@ -119,7 +118,7 @@ fn a_timeout_is_a_failure_like_another() {
         heard.time.sleep_until(heard.time.now() + ms(if attempt.is_retry() { 1 } else { 500 })).await;
         Ok::<_, Failure>(())
     });
-    assert!(block_on(&heard.time, call).is_ok());
+    assert!(heard.time.run(call).is_ok());
     let expected = [
         failed(1, Failure::timed_out()),
         waiting(1, 10, WaitOrigin::Backoff),
@@ -132,7 +131,7 @@ fn a_timeout_is_a_failure_like_another() {
 fn a_dropped_call_is_told_as_cancelled_once() {
     let heard = Heard::new(unbounded(2));
     let mut call =
-        crate::block_on::Stepper::new(&heard.time, heard.retry.run(async |_| Err::<(), _>(TRANSIENT)));
+        crate::stepper::Stepper::new(&heard.time, heard.retry.run(async |_| Err::<(), _>(TRANSIENT)));
     assert!(call.poll().is_pending());
     drop(call);
     let expected =

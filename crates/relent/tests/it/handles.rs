@@ -8,8 +8,8 @@ use relent::{
     Budget, Instant, Policy, PolicyError, Ratio, RatioConfig, RetriesOnlyConfig, Retry, StopReason,
 };
 
-use crate::block_on::{Stepper, block_on};
 use crate::rig::{Busy, Transient, handle, ms, unbounded};
+use crate::stepper::Stepper;
 
 fn reserve_of(tokens: u32) -> RatioConfig {
     RatioConfig {
@@ -124,7 +124,7 @@ fn a43_a_total_outage_is_throttled_end_to_end() {
     let attempts: u32 = (0..calls)
         .map(|_| {
             time.advance(ms(10));
-            block_on(&time, retry.run(|_| ready(Err::<(), _>(Busy(1))))).unwrap_err().attempts()
+            time.run(retry.run(|_| ready(Err::<(), _>(Busy(1))))).unwrap_err().attempts()
         })
         .sum();
     // A tenth of the calls that succeeded, and the reserve; nothing refills it while all fail.

@@ -9,8 +9,8 @@ use relent::timer::Manual;
 use relent::{RetryLayer, StopReason, Verdict};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-use crate::block_on::{Stepper, block_on};
 use crate::rig::{Busy, handle, ms, spend_all_credit, unbounded};
+use crate::stepper::Stepper;
 
 /// Insists on the order of calls that tower demands, and fails as often as it is told.
 struct Strict {
@@ -53,7 +53,7 @@ fn a70_every_attempt_calls_an_instance_that_was_polled_ready() {
         // And so it goes on.
         (answer, service.ready().await.unwrap().call("again").await.unwrap())
     };
-    assert_eq!(block_on(&time, call), ("hello", "again"));
+    assert_eq!(time.run(call), ("hello", "again"));
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a70_every_attempt_calls_an_instance_that_was_polled_ready() {
 fn the_strict_service_is_strict() {
     let time = Manual::new();
     let mut strict = Strict { ready: false, failures_left: Rc::default() };
-    let _ = block_on(&time, strict.call("hello"));
+    let _ = time.run(strict.call("hello"));
 }
 
 /// Ready on the first poll, never again.
@@ -88,7 +88,7 @@ fn waiting_for_readiness_is_part_of_the_attempt() {
     let mut service =
         RetryLayer::new(handle(unbounded(2).attempt_timeout(ms(50)), &time)).layer(ReadyOnce(Rc::default()));
     let call = async { service.ready().await.unwrap().call(()).await.unwrap_err() };
-    let gave_up = block_on(&time, call);
+    let gave_up = time.run(call);
     assert_eq!((gave_up.attempts(), gave_up.last_timed_out(), gave_up.elapsed()), (2, true, ms(60)));
     assert_eq!(gave_up.last(), Some(&Busy(1)));
 }
@@ -115,7 +115,7 @@ impl Service<()> for Broken {
 fn a_service_that_is_never_ready_says_why() {
     let time = Manual::new();
     let mut service = RetryLayer::new(handle(unbounded(3), &time)).layer(Broken);
-    let error = block_on(&time, async { service.ready().await.err().unwrap() });
+    let error = time.run(async { service.ready().await.err().unwrap() });
     assert_eq!((error.attempts(), error.last()), (0, Some(&Busy(9))));
 }
 
@@ -128,7 +128,7 @@ fn services_of_one_layer_share_its_handle() {
     let mut waiting = Stepper::new(&time, dead().oneshot(()));
     assert!(waiting.poll().is_pending());
     assert_eq!(retry.waiting(), 1);
-    let refused = block_on(&time, async { dead().oneshot(()).await.unwrap_err() });
+    let refused = time.run(async { dead().oneshot(()).await.unwrap_err() });
     assert_eq!(refused.reason(), StopReason::TooManyWaiting);
     drop(waiting);
     assert_eq!((retry.waiting(), time.sleepers()), (0, 0));
@@ -144,7 +144,7 @@ fn each_attempt_gets_its_own_copy_of_the_request() {
         ready(Err::<(), _>(Busy(1)))
     });
     let call = RetryLayer::new(handle(unbounded(3), &time)).layer(service).oneshot("hello".to_owned());
-    assert!(block_on(&time, call).is_err());
+    assert!(time.run(call).is_err());
     assert_eq!(*seen.borrow(), ["hello!", "hello!", "hello!"]);
 }
 
@@ -153,13 +153,13 @@ fn a_call_can_be_narrowed_and_ended_by_a_signal() {
     let time = Manual::new();
     let mut service =
         RetryLayer::new(handle(unbounded(3), &time)).layer(service_fn(|()| ready(Err::<(), _>(Busy(1)))));
-    let narrowed = block_on(&time, service.call(()).only_if_unprocessed()).unwrap_err();
+    let narrowed = time.run(service.call(()).only_if_unprocessed()).unwrap_err();
     assert_eq!((narrowed.reason(), narrowed.attempts()), (StopReason::UnsafeToRepeat, 1));
 
     let mut hanging =
         RetryLayer::new(handle(unbounded(3), &time)).layer(service_fn(|()| pending::<Result<(), Busy>>()));
     let signal = relent::timer::Timer::sleep_until(&time, relent::Instant::ZERO + ms(5));
-    let ended = block_on(&time, hanging.call(()).until(signal)).unwrap_err();
+    let ended = time.run(hanging.call(()).until(signal)).unwrap_err();
     assert_eq!(ended.reason(), StopReason::Cancelled);
 }
 
@@ -176,7 +176,7 @@ fn layers_share_the_attempt_credit() {
     let middle = RetryLayer::new(handle(unbounded(3), &time).classify(any)).layer(inner);
     let outer =
         RetryLayer::new(handle(unbounded(3), &time).classify(|_: &_| Verdict::Transient)).layer(middle);
-    let gave_up = block_on(&time, outer.oneshot(())).unwrap_err();
+    let gave_up = time.run(outer.oneshot(())).unwrap_err();
     assert_eq!((calls.get(), gave_up.attempts()), (3, 2));
     assert_eq!(gave_up.reason(), StopReason::CreditExhausted);
     assert_eq!(spend_all_credit(), None);

@@ -4,7 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says so by a panic")]
 
-mod block_on;
 mod cancellation;
 mod classify;
 mod credit;
@@ -19,5 +18,6 @@ mod http;
 mod layer;
 mod nested;
 mod rig;
+mod stepper;
 mod timelines;
 mod timer;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use relent::timer::Manual;
 use relent::{Policy, Retry, RetryError, StopReason, Verdict};
 
-use crate::block_on::block_on;
 use crate::rig::ms;
 
 fn policy() -> Policy {
@@ -40,7 +39,7 @@ fn what_may_have_been_executed_inside_is_not_unprocessed_outside() {
             attempts.only_if_unprocessed().await
         })
         .only_if_unprocessed();
-    let gave_up: RetryError<RetryError<Error>> = block_on(&time, pay).unwrap_err();
+    let gave_up: RetryError<RetryError<Error>> = time.run(pay).unwrap_err();
     assert_eq!((executed.get(), gave_up.reason()), (1, StopReason::UnsafeToRepeat), "{gave_up}");
     assert!(gave_up.ambiguous());
 }

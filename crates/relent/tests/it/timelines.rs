@@ -8,13 +8,11 @@ use relent::timer::{BlockingTimer, Clock, Manual, SystemTimer, Timer};
 use relent::{Event, Failure, Policy, Repeat, Retry, RetryError, Stop, Verdict};
 use relent_testkit::{ScriptedOutcome, Stage, Timeline, Trace, check};
 
-use crate::block_on::block_on;
-
 #[test]
 fn the_async_driver_follows_every_timeline() {
     check("async", |timeline| {
         let time = Manual::new();
-        let trace = block_on(&time, asynchronous(timeline, time.clone()));
+        let trace = time.run(asynchronous(timeline, time.clone()));
         assert_eq!(time.sleepers(), 0, "{}: somebody still sleeps", timeline.path);
         trace
     });
@@ -38,7 +36,7 @@ fn the_blocking_driver_follows_every_timeline() {
 fn the_tower_layer_follows_every_timeline() {
     check("tower", |timeline| {
         let time = Manual::new();
-        let trace = block_on(&time, layered(timeline, time.clone()));
+        let trace = time.run(layered(timeline, time.clone()));
         assert_eq!(time.sleepers(), 0, "{}: somebody still sleeps", timeline.path);
         trace
     });

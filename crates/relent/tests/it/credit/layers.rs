@@ -6,7 +6,6 @@ use std::pin::Pin;
 use relent::timer::Manual;
 use relent::{Nested, Retry};
 
-use crate::block_on::block_on;
 use crate::rig::{Busy, Transient, handle, unbounded};
 
 /// One layer.
@@ -54,7 +53,7 @@ pub(super) fn calls_at_a_dead_leaf(layers: &[Layer]) -> u32 {
         .collect();
     let calls = Cell::new(0);
     let world = World { time: &time, calls: &calls };
-    assert_eq!(block_on(&time, world.call(&handles)), Err(Busy(7)));
+    assert_eq!(time.run(world.call(&handles)), Err(Busy(7)));
     assert_eq!(time.sleepers(), 0);
     calls.get()
 }
@@ -73,7 +72,7 @@ impl World<'_> {
                 self.calls.set(self.calls.get() + 1);
                 return Err(Busy(7));
             };
-            let blocking = |_| block_on(self.time, self.call(below));
+            let blocking = |_| self.time.run(self.call(below));
             let outcome = match (layer.driver, layer.only_if_unprocessed) {
                 (Driver::Async, false) => retry.run(|_| self.call(below)).await,
                 (Driver::Async, true) => retry.run(|_| self.call(below)).only_if_unprocessed().await,

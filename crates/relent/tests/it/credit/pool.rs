@@ -7,7 +7,6 @@ use std::task::Poll;
 
 use relent::timer::{Clock, Manual, Timer};
 
-use crate::block_on::block_on;
 use crate::rig::{Busy, handle, ms, spend_all_credit, unbounded};
 
 #[test]
@@ -37,25 +36,22 @@ fn a_hundred_inner_calls_at_once_get_their_retries_as_far_as_the_pool_goes() {
         let time = Manual::new();
         let (outer, inner) = (handle(unbounded(outer_attempts), &time), handle(unbounded(3), &time));
         let launched = Cell::new(0);
-        let outcome = block_on(
-            &time,
-            outer.run(async |outer_attempt| {
-                launched.set(launched.get() + 1);
-                let calls = (1..=100).map(|n| {
-                    let fails = outer_attempt.number() == 1 && n % 50 == 0;
-                    let call = inner.run({
-                        let time = &time;
-                        move |attempt| async move {
-                            time.sleep_until(time.now() + ms(5)).await;
-                            if fails && !attempt.is_retry() { Err(Busy(n)) } else { Ok(n) }
-                        }
-                    });
-                    Box::pin(call) as Pin<Box<dyn Future<Output = _>>>
+        let outcome = time.run(outer.run(async |outer_attempt| {
+            launched.set(launched.get() + 1);
+            let calls = (1..=100).map(|n| {
+                let fails = outer_attempt.number() == 1 && n % 50 == 0;
+                let call = inner.run({
+                    let time = &time;
+                    move |attempt| async move {
+                        time.sleep_until(time.now() + ms(5)).await;
+                        if fails && !attempt.is_retry() { Err(Busy(n)) } else { Ok(n) }
+                    }
                 });
-                let answers = all(calls.collect()).await;
-                answers.into_iter().sum::<Result<u32, _>>().map_err(Busy::from)
-            }),
-        );
+                Box::pin(call) as Pin<Box<dyn Future<Output = _>>>
+            });
+            let answers = all(calls.collect()).await;
+            answers.into_iter().sum::<Result<u32, _>>().map_err(Busy::from)
+        }));
         assert_eq!((outcome.ok(), launched.get()), (Some(5050), expected_outer), "{outer_attempts} attempts");
     };
     check(4, 1);
@@ -74,13 +70,10 @@ fn parallel_inner_calls_that_keep_failing_share_the_pool() {
             Err::<(), _>(Busy(1))
         })
     };
-    let gave_up = block_on(
-        &time,
-        outer.run(async |_| {
-            let (left, right) = tokio::join!(failing(), failing());
-            left.and(right).map_err(Busy::from)
-        }),
-    );
+    let gave_up = time.run(outer.run(async |_| {
+        let (left, right) = tokio::join!(failing(), failing());
+        left.and(right).map_err(Busy::from)
+    }));
     // Two calls of one attempt each, and two extra ones of the whole layer: each of those is either one inner retry or one
     // more round of both.
     let most = 2 * 3;

@@ -8,7 +8,6 @@ use std::task::Poll;
 use relent::timer::{Clock, Manual, SystemTimer, Timer};
 use relent::{Attempt, Retry, Scope};
 
-use crate::block_on::block_on;
 use crate::rig::{Busy, Transient, handle, ms, spend_all_credit, unbounded};
 
 fn granting(left: u32) -> Retry<Transient, SystemTimer> {
@@ -145,5 +144,5 @@ fn a_future_dropped_in_a_scope_gives_back_to_the_scope() {
         scope.rejoin();
         Ok::<_, Busy>(spend_all_credit())
     });
-    assert_eq!(block_on(&time, left).unwrap(), Some(4));
+    assert_eq!(time.run(left).unwrap(), Some(4));
 }

@@ -1,4 +1,4 @@
-//! The smallest executor: no runtime, virtual time. When nothing else can happen, the clock moves to the next sleeper.
+//! A future in slow motion, for tests that stop it half-way. Those that run one to its end take [`Manual::run`].
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,17 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use relent::timer::Manual;
-
-/// Runs `future` to its end.
-pub(crate) fn block_on<F: Future>(time: &Manual, future: F) -> F::Output {
-    let mut stepper = Stepper::new(time, future);
-    loop {
-        if let Poll::Ready(output) = stepper.poll() {
-            return output;
-        }
-        stepper.until_woken();
-    }
-}
 
 /// A future that is polled by hand.
 pub(crate) struct Stepper<'a, F> {
