@@ -270,9 +270,7 @@ impl Session {
             None
         };
         if let Some(reason) = refusal {
-            self.release();
-            self.ledger.unretry(context.credit);
-            return self.stop(reason);
+            return self.refused(context, reason);
         }
         self.troubles().seat = None;
         if let Some(permit) = &mut self.troubles().permit {
@@ -282,15 +280,21 @@ impl Session {
     }
 
     /// The caller gave the call up: tokens, seats and lent credit go back, and nobody is blamed unless the attempt had
-    /// already taken more than half its time. Answers [`StopReason::Cancelled`], or how the call had ended before.
+    /// already taken more than half its time. `used` is what is known of the attempt in flight. Answers
+    /// [`StopReason::Cancelled`], or how the call had ended before.
     #[cold]
-    pub fn abandon<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Option<Instant>) -> Stop {
+    pub fn abandon<C: Credit + ?Sized>(
+        &mut self,
+        context: &Context<'_, C>,
+        used: Used,
+        now: Option<Instant>,
+    ) -> Stop {
         match self.phase {
             Phase::Over => return self.ended(),
             Phase::New => {}
             Phase::Waiting => self.ledger.unretry(context.credit),
             Phase::Running => {
-                self.ledger.settle(Used::Unsaid, context.credit);
+                self.ledger.settle(used, context.credit);
                 if let (Some(now), Some(breaker)) = (now, context.breaker) {
                     breaker.record(self.health_of_the_cut_off(context.policy, now), now);
                 }
@@ -300,6 +304,17 @@ impl Session {
         self.release();
         self.stop(StopReason::Cancelled);
         self.ended()
+    }
+
+    /// The call has to end sooner than it was known to: the program shuts down, say. Without effect on an attempt in
+    /// flight; a wait that would end too late ends now, with the last real outcome, and no new one is begun.
+    #[cold]
+    pub fn shorten<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, deadline: Instant) -> Step {
+        self.deadline = self.deadline.min(deadline);
+        if self.phase == Phase::Waiting && self.alarm + context.policy.min_attempt_time() >= self.deadline {
+            return self.refused(context, StopReason::DeadlineTooClose);
+        }
+        self.standing()
     }
 
     /// Extra attempts made at and below this call so far: what it answers as `used`, clamped to what it was told.
@@ -426,6 +441,13 @@ impl Session {
         if let Some(troubles) = &mut self.troubles {
             (troubles.seat, troubles.permit) = (None, None);
         }
+    }
+
+    /// A retry that was decided is not made after all.
+    fn refused<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, reason: StopReason) -> Step {
+        self.release();
+        self.ledger.unretry(context.credit);
+        self.stop(reason)
     }
 
     /// An attempt that its caller's deadline or cancellation cut off says nothing about the target, unless it had taken

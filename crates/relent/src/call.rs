@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use relent_core::{
-    AttemptId, Credit, Failure, Instant, Launch, Opening, Repeat, Session, Step, Stop, StopReason, Used,
+    AttemptId, Failure, Instant, Launch, Opening, Repeat, Session, Step, Stop, StopReason, Used,
 };
 
 use crate::ambient::{AmbientCredit, Bound, Surroundings};
@@ -320,11 +320,7 @@ impl<H: Handle, K> Call<H, K> {
         let now = (!live.began.is_never() && shared.policy.breaker().is_some()).then(|| shared.timer.now());
         let open = !live.session.is_over();
         let spent = live.session.running().map_or(Used::Unsaid, |_| live.used());
-        let stop = live.session.abandon(&shared.context(), now);
-        // The session gives back all that it lent to the attempt; what was spent there stays spent.
-        if let Used::Reported(spent) = spent {
-            AmbientCredit.take(spent);
-        }
+        let stop = live.session.abandon(&shared.context(), spent, now);
         if open {
             stopped(shared, stop);
         }

@@ -7,7 +7,6 @@ mod call;
 mod classify;
 mod date;
 mod fields;
-mod headers;
 mod kept;
 mod layer;
 mod memory;
@@ -16,11 +15,11 @@ mod peers;
 mod replay;
 mod retry_after;
 mod status;
+pub mod wire;
 
 pub use call::{HttpCall, Stopped};
 pub(crate) use classify::known_error;
-pub use headers::{ATTEMPT_COUNT, ATTEMPTS, EXPECTED_TIMEOUT, RATE_LIMITED, STOP};
-pub use kept::RetryBody;
+pub use kept::{Keeping, Kept, RetryBody, without_body};
 pub use layer::{HttpRetry, HttpRetryLayer};
 pub use memory::ReplayMemory;
 #[cfg(feature = "reqwest")]
@@ -30,3 +29,4 @@ pub use peers::PeersError;
 pub use replay::{Replay, ReplayBody, ReplayError};
 pub use retry_after::retry_after;
 pub use status::failure_of_response;
+pub use wire::{ATTEMPT_COUNT, ATTEMPTS, EXPECTED_TIMEOUT, RATE_LIMITED, STOP};

@@ -81,6 +81,7 @@ mod call;
 mod classify;
 mod error;
 mod event;
+mod handles;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "tower")]
@@ -96,6 +97,7 @@ pub use call::Handle;
 pub use classify::{Boxed, Classify, Standard, Transient};
 pub use error::RetryError;
 pub use event::Event;
+pub use handles::Handles;
 #[cfg(feature = "tower")]
 pub use layer::{Attempts, ReadyCall, RetryLayer, RetryService};
 pub use relent_core::{

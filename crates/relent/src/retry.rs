@@ -1,18 +1,15 @@
 //! The handle: a policy, and what its calls share.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::Arc;
 
-use relent_core::{
-    Breaker, Budget, Context, FreeRepeats, Instant, Lock, NoCredit, Opening, Policy, Random, RatioBudget,
-    RatioState, Repeat, RetriesOnly, RetriesOnlyState, Rng, WaitingRoom,
-};
+use relent_core::{Budget, Context, Instant, NoCredit, Opening, Policy, Repeat};
 
 use crate::ambient::{AmbientCredit, Bound, Surroundings};
 use crate::attempt::Attempt;
 use crate::classify::Standard;
 use crate::event::{Event, Listener};
-use crate::random::PerThread;
+use crate::handles::Handles;
 use crate::timer::{Clock, SystemTimer};
 
 /// Retries calls by one [`Policy`]: the handle that you keep and clone.
@@ -51,11 +48,7 @@ pub(crate) struct Shared<T> {
     /// How every call opens that has no breaker, no layer above, and no budget that counts starts: always the same, so
     /// computed once, as if at the epoch.
     pub(crate) plain: Option<Plain>,
-    budget: Option<Arc<dyn Budget>>,
-    breaker: Option<Arc<dyn Breaker>>,
-    waiting: Arc<WaitingRoom>,
-    free_repeats: Arc<FreeRepeats>,
-    random: Source,
+    handles: Handles,
     pub(crate) keep_errors: bool,
     pub(crate) listener: Option<Listener>,
     #[cfg(feature = "http")]
@@ -108,7 +101,7 @@ impl<C, T: Clock> Retry<C, T> {
     /// If the handle has been cloned: tell it before.
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
-        self.configure(|shared| shared.random = Source::Seeded(Mutex::new(Rng::seeded(seed))))
+        self.configure(|shared| shared.handles.seed(seed))
     }
 
     /// Tells `listener` of everything that happens to the handle's calls. It runs on the calling task: it must be quick.
@@ -130,7 +123,7 @@ impl<C, T: Clock> Retry<C, T> {
             if budget.hears_starts() {
                 shared.plain = None;
             }
-            shared.budget = Some(budget);
+            shared.handles.set_budget(budget);
         })
     }
 
@@ -141,13 +134,13 @@ impl<C, T: Clock> Retry<C, T> {
 
     /// How many retries the budget would grant now; `None` without a budget.
     pub fn budget_balance(&self) -> Option<u64> {
-        let budget = self.shared.budget.as_ref()?;
+        let budget = self.shared.handles.budget()?;
         Some(budget.balance(self.shared.timer.now()))
     }
 
     /// How many calls are in backoff now.
     pub fn waiting(&self) -> u32 {
-        self.shared.waiting.waiting()
+        self.shared.handles.waiting()
     }
 
     fn configure(mut self, change: impl FnOnce(&mut Shared<T>)) -> Self {
@@ -160,26 +153,15 @@ impl<C, T: Clock> Retry<C, T> {
 impl<T: Clock> Shared<T> {
     fn new(policy: Policy, timer: T) -> Shared<T> {
         let now = timer.now();
-        let budget = policy.budget().map(|config| {
-            let budget: RatioBudget<Guarded<RatioState>> = RatioBudget::new(config, policy.attempts(), now);
-            Arc::new(budget) as Arc<dyn Budget>
-        });
-        let breaker = policy.breaker().map(|config| {
-            let breaker: RetriesOnly<Guarded<RetriesOnlyState>> = RetriesOnly::new(*config, now);
-            Arc::new(breaker) as Arc<dyn Breaker>
-        });
+        let handles = Handles::new(&policy, now);
         Shared {
             #[cfg(feature = "http")]
             memory: Arc::new(crate::http::ReplayMemory::new(policy.replay_total())),
             plain: plain(&policy, &timer)
-                .filter(|_| !budget.as_ref().is_some_and(|budget| budget.hears_starts())),
+                .filter(|_| !handles.budget().is_some_and(|budget| budget.hears_starts())),
             policy,
             timer,
-            budget,
-            breaker,
-            waiting: Arc::new(WaitingRoom::new()),
-            free_repeats: Arc::new(FreeRepeats::default()),
-            random: Source::PerThread,
+            handles,
             keep_errors: false,
             listener: None,
         }
@@ -188,21 +170,13 @@ impl<T: Clock> Shared<T> {
     /// What a session decides by.
     #[inline]
     pub(crate) fn context(&self) -> Context<'_, AmbientCredit> {
-        Context {
-            policy: &self.policy,
-            budget: self.budget.as_ref(),
-            breaker: self.breaker.as_deref(),
-            waiting: &self.waiting,
-            free_repeats: &self.free_repeats,
-            credit: &AmbientCredit,
-            random: &self.random,
-        }
+        self.handles.context(&self.policy, &AmbientCredit)
     }
 
     /// A plain call has succeeded at its first attempt: it took nothing, and no breaker is there to hear of it.
     #[inline]
     pub(crate) fn plain_success(&self) {
-        if let Some(budget) = &self.budget {
+        if let Some(budget) = self.handles.budget() {
             budget.on_success(1, None);
         }
     }
@@ -227,7 +201,7 @@ impl<C, T> fmt::Debug for Retry<C, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Retry")
             .field("policy", &self.shared.policy)
-            .field("budget", &self.shared.budget)
+            .field("handles", &self.shared.handles)
             .finish_non_exhaustive()
     }
 }
@@ -236,16 +210,8 @@ fn plain<T: Clock>(policy: &Policy, timer: &T) -> Option<Plain> {
     if policy.breaker().is_some() || (policy.is_timed() && !timer.is_system()) {
         return None;
     }
-    let (waiting, free_repeats) = (Arc::new(WaitingRoom::new()), FreeRepeats::default());
-    let context = Context {
-        policy,
-        budget: None,
-        breaker: None,
-        waiting: &waiting,
-        free_repeats: &free_repeats,
-        credit: &NoCredit,
-        random: &PerThread,
-    };
+    let unshared = Handles::unpaid();
+    let context = unshared.context(policy, &NoCredit);
     let opening = Opening::begin(&context, Repeat::Yes, Instant::NEVER, Instant::ZERO).ok()?;
     let launch = opening.launch();
     let bound = launch.time_below().map_or(Bound::at(Instant::NEVER), Bound::within);
@@ -254,41 +220,4 @@ fn plain<T: Clock>(policy: &Policy, timer: &T) -> Option<Plain> {
         inside: Surroundings::new(launch.left, bound).on(timer.is_system()),
         attempt: Attempt::new(&launch),
     })
-}
-
-/// Where the jitter's bits come from.
-enum Source {
-    PerThread,
-    Seeded(Mutex<Rng>),
-}
-
-impl Random for Source {
-    fn next_u64(&self) -> u64 {
-        match self {
-            Source::PerThread => PerThread.next_u64(),
-            Source::Seeded(rng) => rng.lock().unwrap_or_else(PoisonError::into_inner).next(),
-        }
-    }
-}
-
-/// The lock that the engine is lent. A panic under it can't leave the counts half changed, so poison is ignored.
-#[derive(Debug)]
-struct Guarded<S>(Mutex<S>);
-
-impl<S: Send> Lock<S> for Guarded<S> {
-    fn new(value: S) -> Self {
-        Guarded(Mutex::new(value))
-    }
-
-    fn with<R>(&self, work: impl FnOnce(&mut S) -> R) -> R {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn try_with<R>(&self, work: impl FnOnce(&mut S) -> R) -> Option<R> {
-        match self.0.try_lock() {
-            Ok(mut state) => Some(work(&mut state)),
-            Err(TryLockError::Poisoned(state)) => Some(work(&mut state.into_inner())),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
 }

@@ -7,6 +7,7 @@ mod giving_back;
 mod hint;
 mod opening;
 mod order;
+mod shorten;
 mod spy;
 mod stale_input;
 mod walk;

@@ -12,11 +12,11 @@ use pin_project_lite::pin_project;
 use relent_core::{Cause, Failure, Health, Launch, Repeat, Step, Stop, StopReason, Verdict};
 use tower_service::Service;
 
-use super::headers;
 use super::kept::{self, Keeping, Kept, RetryBody};
 use super::peers::Peers;
 use super::replay::{Replay, ReplayBody};
 use super::status::failure_of_response;
+use super::wire;
 use crate::call::Call;
 use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
@@ -56,7 +56,7 @@ pub(super) struct Sender<S, B> {
 impl<S, B> Sender<S, B> {
     /// `service` is ready.
     pub(super) fn new(service: S, mut pristine: request::Parts, replay: Replay<B>, peers: Peers) -> Self {
-        headers::clean(&mut pristine.headers);
+        wire::forget(&mut pristine.headers);
         let peer = peers.find(&pristine.uri, &pristine.headers);
         Sender { service, ready: true, pristine, replay, peers, peer }
     }
@@ -69,7 +69,7 @@ impl<S, B> Sender<S, B> {
         self.ready = false;
         let mut parts = self.pristine.clone();
         if self.peer.is_some() {
-            headers::stamp(&mut parts.headers, launch);
+            wire::stamp(&mut parts.headers, launch);
         }
         self.service.call(Request::from_parts(parts, self.replay.next_attempt()))
     }
@@ -257,7 +257,7 @@ where
         let (mut parts, body) = response.into_parts();
         if parts.status.as_u16() < 400 {
             this.call.succeeded();
-            headers::consume(&mut parts.headers);
+            wire::consume(&mut parts.headers);
             return ControlFlow::Break(Ok(Response::from_parts(parts, RetryBody::live(body))));
         }
         let wall = this.call.shared().timer.wall();
@@ -364,7 +364,7 @@ fn refused<RB>(
     elapsed: Duration,
     without_body: bool,
 ) -> Response<RetryBody<RB>> {
-    headers::consume(&mut parts.headers);
+    wire::consume(&mut parts.headers);
     let Stop { reason, attempts, ambiguous, hint, .. } = stop;
     parts.extensions.insert(Stopped { reason, attempts, ambiguous, elapsed, hint, without_body });
     Response::from_parts(parts, body)

@@ -31,9 +31,9 @@ pin_project! {
     }
 }
 
-/// All of a short body, in memory.
+/// All of a short body, in memory: what [`Keeping`] comes to.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub struct Kept {
     chunks: vec::IntoIter<Bytes>,
     trailers: Option<HeaderMap>,
     _share: Option<Share>,
@@ -41,17 +41,21 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Nothing: what stands for a body that was too long to be kept.
-    pub(super) fn nothing() -> Kept {
+    #[must_use]
+    pub fn nothing() -> Kept {
         Kept { chunks: Vec::new().into_iter(), trailers: None, _share: None }
     }
 }
 
 impl<B> RetryBody<B> {
-    pub(super) fn live(body: B) -> RetryBody<B> {
+    /// The server's own body.
+    pub fn live(body: B) -> RetryBody<B> {
         RetryBody { inner: Inner::Live { body } }
     }
 
-    pub(super) fn kept(kept: Kept) -> RetryBody<B> {
+    /// What was kept over a wait.
+    #[must_use]
+    pub fn kept(kept: Kept) -> RetryBody<B> {
         RetryBody { inner: Inner::Kept { kept: Box::new(kept) } }
     }
 
@@ -116,10 +120,10 @@ fn into_bytes<D: Buf>(frame: Frame<D>) -> Frame<Bytes> {
 }
 
 pin_project! {
-    /// Reads a failed response during a wait. The body is dropped as soon as it has ended or turned out to be too long,
+    /// Reads a failed response during a wait, for authors of drivers. The body is dropped as soon as it has ended or turned out to be too long,
     /// which gives its connection back, or ends it.
     #[project = KeepingProjection]
-    pub(super) struct Keeping<B> {
+    pub struct Keeping<B> {
         #[pin]
         body: Option<B>,
         chunks: Vec<Bytes>,
@@ -132,7 +136,8 @@ pin_project! {
 }
 
 impl<B: Body> Keeping<B> {
-    pub(super) fn new(body: B, memory: &Arc<ReplayMemory>) -> Keeping<B> {
+    /// Keeps up to 16 KiB of `body`, as long as `memory` has room.
+    pub fn new(body: B, memory: &Arc<ReplayMemory>) -> Keeping<B> {
         let whole = body.is_end_stream();
         let too_long = body.size_hint().lower() > KEPT_RESPONSE;
         Keeping {
@@ -147,7 +152,7 @@ impl<B: Body> Keeping<B> {
     }
 
     /// Reads what there is.
-    pub(super) fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>) {
+    pub fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>) {
         loop {
             let mut this = self.as_mut().project();
             let Some(body) = this.body.as_mut().as_pin_mut() else { return };
@@ -184,7 +189,7 @@ impl<B: Body> Keeping<B> {
     }
 
     /// What was kept; `None` if that is not the whole of it. The body, if it is still being read, is dropped.
-    pub(super) fn finish(self: Pin<&mut Self>, memory: &Arc<ReplayMemory>) -> Option<Kept> {
+    pub fn finish(self: Pin<&mut Self>, memory: &Arc<ReplayMemory>) -> Option<Kept> {
         let mut this = self.project();
         this.body.set(None);
         let share = std::mem::replace(this.share, memory.share());
@@ -194,6 +199,12 @@ impl<B: Body> Keeping<B> {
             trailers: this.trailers.take(),
             _share: Some(share),
         })
+    }
+}
+
+impl<B> fmt::Debug for Keeping<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeping").field("frames", &self.frames).finish_non_exhaustive()
     }
 }
 
@@ -218,7 +229,7 @@ const OF_THE_BODY: [HeaderName; 8] = [
 ];
 
 /// Takes from the headers what only holds with the body.
-pub(super) fn without_body(headers: &mut HeaderMap) {
+pub fn without_body(headers: &mut HeaderMap) {
     for name in OF_THE_BODY {
         headers.remove(name);
     }

@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::HOST;
 use http::uri::{Authority, Scheme, Uri};
 use http::{HeaderMap, Response};
-use relent_core::{Cause, Failure, Verdict};
+use relent_core::{Failure, Used};
 
-use super::headers;
+use super::wire::Reporter;
 
 /// More than any client names by hand.
 const MOST_PEERS: usize = 1024;
@@ -37,8 +36,7 @@ pub(super) struct Peers(Arc<[Peer]>);
 pub(super) struct Peer {
     host: String,
     port: Option<u16>,
-    /// Whether it has ever answered `used`.
-    reports: AtomicBool,
+    reporter: Reporter,
 }
 
 impl Peers {
@@ -75,27 +73,25 @@ impl Peers {
 
     /// How many extra attempts the peer has made, by the report that came with its answer.
     pub(super) fn used<B>(&self, peer: Option<usize>, response: &Response<B>) -> u32 {
-        let Some(peer) = peer.and_then(|place| self.0.get(place)) else { return 0 };
-        match headers::used(response.headers()) {
-            Some(extra) => {
-                // Read first: the line stays shared once the peer is known.
-                if !peer.reports.load(Ordering::Relaxed) {
-                    peer.reports.store(true, Ordering::Relaxed);
-                }
-                extra
-            }
-            None => peer.silence(),
-        }
+        self.reporter(peer).map_or(0, |reporter| spent(reporter.heard(response.headers())))
     }
 
-    /// What is to be assumed of an attempt that ended without an answer. What never reached the peer used nothing.
+    /// What is to be assumed of an attempt that ended without an answer.
     pub(super) fn unheard(&self, peer: Option<usize>, failure: &Failure) -> u32 {
-        match peer.and_then(|place| self.0.get(place)) {
-            Some(peer) if failure.kind() != Cause::Connect && failure.verdict() != Verdict::Unprocessed => {
-                peer.silence()
-            }
-            _ => 0,
-        }
+        self.reporter(peer).map_or(0, |reporter| spent(reporter.unheard(failure)))
+    }
+
+    fn reporter(&self, peer: Option<usize>) -> Option<&Reporter> {
+        self.0.get(peer?).map(|peer| &peer.reporter)
+    }
+}
+
+/// Of what it was told, which is the bound of the rest.
+fn spent(used: Used) -> u32 {
+    match used {
+        Used::Reported(extra) => extra,
+        Used::Missing => u32::MAX,
+        Used::Unsaid => 0,
     }
 }
 
@@ -117,18 +113,16 @@ impl Peer {
             }
             None => return Err(refused()),
         };
-        Ok(Peer { host: authority.host().to_owned(), port, reports: AtomicBool::new(false) })
-    }
-
-    /// From one that has reported before, silence means everything that it was told.
-    fn silence(&self) -> u32 {
-        if self.reports.load(Ordering::Relaxed) { u32::MAX } else { 0 }
+        Ok(Peer { host: authority.host().to_owned(), port, reporter: Reporter::default() })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use relent_core::{Cause, Verdict};
+
     use super::*;
+    use crate::http::wire;
 
     fn find(peers: &Peers, uri: &str, host: Option<&str>) -> Option<usize> {
         let mut headers = HeaderMap::new();
@@ -167,7 +161,7 @@ mod tests {
         let peers = Peers::new(["a.example"]).unwrap();
         let silent = Response::new(());
         let mut reporting = Response::new(());
-        reporting.headers_mut().insert(headers::ATTEMPTS, "used=1".parse().unwrap());
+        reporting.headers_mut().insert(wire::ATTEMPTS, "used=1".parse().unwrap());
         let reset = Failure::new(Verdict::Transient).cause(Cause::Reset);
         let refused = Failure::new(Verdict::Unprocessed).cause(Cause::Connect);
 

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 use http::{HeaderMap, StatusCode};
 use relent_core::{Cause, Failure, Health, Hint, Verdict};
 
-use super::headers;
 use super::retry_after::retry_after;
+use super::wire;
 
 /// What a response says of another attempt, or `None` where it is no failure (below 400).
 ///
@@ -42,7 +42,7 @@ pub fn failure_of_response(status: StatusCode, headers: &HeaderMap, now: SystemT
     if let Some(wait) = retry_after(headers, now) {
         failure = failure.hint(Hint::at_least(wait));
     }
-    if let Some(scope) = headers::stop_mark(headers) {
+    if let Some(scope) = wire::stop_mark(headers) {
         failure = failure.stop(scope);
     }
     Some(failure)

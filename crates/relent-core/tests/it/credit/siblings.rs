@@ -31,8 +31,8 @@ fn what_one_was_told_is_withheld_from_the_others_until_it_reports() {
     assert_eq!((left, pool.get()), (Some(0), 1), "one left, and that it keeps back");
     waits(one.failed(&rig.context_under(&pool), id, TRANSIENT.used(Used::Reported(1)), at(0)));
     assert_eq!(pool.get(), 1, "one used below, one for its own retry, one back");
-    two.abandon(&rig.context_under(&pool), None);
-    one.abandon(&rig.context_under(&pool), None);
+    two.abandon(&rig.context_under(&pool), Used::Unsaid, None);
+    one.abandon(&rig.context_under(&pool), Used::Unsaid, None);
     assert_eq!(pool.get(), 2, "the retry was not launched");
 }
 
@@ -166,7 +166,7 @@ proptest! {
                     session.succeeded(&context, *id, report(code), None);
                     *succeeded |= !before && session.is_over();
                 }
-                Input::Abandon(_) => _ = session.abandon(&context, None),
+                Input::Abandon(_) => _ = session.abandon(&context, Used::Unsaid, None),
                 _ => {
                     if let Step::Launch(launch) = session.due(&context, at(5)) {
                         *id = launch.id;
@@ -177,7 +177,7 @@ proptest! {
         }
         let mut gone = 0;
         for (session, _, succeeded) in &mut calls {
-            session.abandon(&context, None);
+            session.abandon(&context, Used::Unsaid, None);
             gone += if *succeeded { 0 } else { session.used() };
         }
         prop_assert_eq!(pool.get(), granted - gone);

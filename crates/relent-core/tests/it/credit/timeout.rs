@@ -28,7 +28,7 @@ fn middle(rig: &Rig, outer: Launch, begins: Instant) -> (u32, u32) {
             Step::Stop(_) => break,
             // The outer layer's time is up first.
             Step::Launch(_) => {
-                session.abandon(&context, Some(outer.ends));
+                session.abandon(&context, Used::Unsaid, Some(outer.ends));
                 break;
             }
         };

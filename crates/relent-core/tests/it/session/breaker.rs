@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use relent_core::{
     Breaker, Budget, Failure, Health, Instant, Policy, Ratio, Repeat, RetriesOnly, RetriesOnlyConfig,
-    RetriesOnlyState, Session, StopReason, Verdict,
+    RetriesOnlyState, Session, StopReason, Used, Verdict,
 };
 
 use super::spy::{SpyBreaker, SpyBudget};
@@ -138,7 +138,7 @@ fn blamed(policy: &Policy, after: Duration, by_deadline: bool) -> Health {
         let stop = stopped(call.expired(&rig.context(), launch.id, Failure::timed_out(), at(0) + after));
         assert_eq!((stop.reason, stop.ambiguous), (StopReason::DeadlineExceeded, true));
     } else {
-        call.abandon(&rig.context(), Some(at(0) + after));
+        call.abandon(&rig.context(), Used::Unsaid, Some(at(0) + after));
     }
     breaker.records()[0]
 }

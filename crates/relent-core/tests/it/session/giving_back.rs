@@ -42,7 +42,7 @@ fn a52_given_up_in_its_wait_it_returns_the_credit_too() {
     let credit = Cell::new(9);
     let mut session = waiting(&rig, &credit);
     assert_eq!(credit.get(), 8);
-    let stop = session.abandon(&rig.context_under(&credit), Some(at(50)));
+    let stop = session.abandon(&rig.context_under(&credit), Used::Unsaid, Some(at(50)));
     assert_eq!((stop.reason, stop.attempts, stop.ambiguous), (StopReason::Cancelled, 1, false));
     assert_eq!((budget.seen().tokens, rig.waiting.waiting(), credit.get()), (3, 0, 9));
     assert_eq!(session.used(), 0);
@@ -55,7 +55,7 @@ fn once_launched_a_token_is_spent_whatever_becomes_of_the_attempt() {
     let mut session = waiting(&rig, &credit);
     launched(session.due(&rig.context_under(&credit), at(100)));
     assert_eq!((budget.seen().tokens, rig.waiting.waiting()), (2, 0));
-    let stop = session.abandon(&rig.context_under(&credit), Some(at(150)));
+    let stop = session.abandon(&rig.context_under(&credit), Used::Unsaid, Some(at(150)));
     assert_eq!((stop.reason, stop.attempts, stop.ambiguous), (StopReason::Cancelled, 2, true));
     assert_eq!(budget.seen().tokens, 2, "a cancelled retry refunds nothing");
     assert_eq!(credit.get(), 8, "what was lent is back, the retry's own is spent");
@@ -72,7 +72,7 @@ fn a_budget_that_counts_concurrency_hears_when_the_attempt_ends() {
             "success" => session.succeeded(&rig.context(), launch.id, Used::Unsaid, None),
             "failure" => _ = session.failed(&rig.context(), launch.id, Verdict::Permanent.into(), at(150)),
             "expiry" => _ = session.expired(&rig.context(), launch.id, Failure::timed_out(), launch.ends),
-            "abandon" => _ = session.abandon(&rig.context(), None),
+            "abandon" => _ = session.abandon(&rig.context(), Used::Unsaid, None),
             _ => {
                 drop(session);
                 assert_eq!(budget.seen().finished, 1, "{ending}");
@@ -89,14 +89,14 @@ fn a_budget_that_counts_concurrency_hears_when_the_attempt_ends() {
 fn given_up_before_it_began_or_while_its_first_attempt_runs() {
     let (rig, budget) = spied(3);
     let mut unborn = rig.session(at(0));
-    let stop = unborn.abandon(&rig.context(), None);
+    let stop = unborn.abandon(&rig.context(), Used::Unsaid, None);
     assert_eq!((stop.reason, stop.attempts, stop.ambiguous), (StopReason::Cancelled, 0, false));
 
     let credit = Cell::new(9);
     let mut session = rig.session(at(0));
     let launch = launched(session.begin(&rig.context_under(&credit), at(0)));
     assert_eq!((launch.left, credit.get()), (Some(3), 6));
-    let stop = session.abandon(&rig.context_under(&credit), Some(at(1)));
+    let stop = session.abandon(&rig.context_under(&credit), Used::Unsaid, Some(at(1)));
     assert_eq!((stop.attempts, stop.ambiguous, credit.get()), (1, true, 9));
     assert_eq!(budget.seen().tokens, 3);
 }

@@ -52,7 +52,7 @@ fn play(policy: &Policy, repeat: Repeat, deadline: Instant, opening: bool) -> (V
         now = now + millis(1);
         steps.push(step);
     }
-    session.abandon(&context, Some(now));
+    session.abandon(&context, Used::Unsaid, Some(now));
     (steps, pool.get(), session.used())
 }
 

@@ -60,7 +60,7 @@ fn after_the_end_every_input_answers_the_end() {
     assert_eq!(session.failed(&context, launch.id, Verdict::Permanent.into(), at(2)), end);
     assert_eq!(session.expired(&context, launch.id, TRANSIENT, at(99_000)), end);
     assert_eq!(session.due(&context, at(99_000)), end);
-    assert_eq!(session.abandon(&context, Some(at(99_000))), stopped(end));
+    assert_eq!(session.abandon(&context, Used::Unsaid, Some(at(99_000))), stopped(end));
     session.succeeded(&context, launch.id, Used::Unsaid, None);
     assert_eq!(session.due(&context, at(99_000)), end);
 }
@@ -72,7 +72,7 @@ fn after_a_success_too() {
     session.succeeded(&rig.context(), launch.id, Used::Unsaid, None);
     let stop = stopped(session.failed(&rig.context(), launch.id, TRANSIENT, at(1)));
     assert_eq!((stop.reason, stop.attempts), (StopReason::Succeeded, 1));
-    assert_eq!(session.abandon(&rig.context(), None).reason, StopReason::Succeeded);
+    assert_eq!(session.abandon(&rig.context(), Used::Unsaid, None).reason, StopReason::Succeeded);
 }
 
 #[test]

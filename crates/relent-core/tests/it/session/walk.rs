@@ -201,7 +201,7 @@ impl Walk {
                 call.succeeded |= !before && session.is_over();
                 return;
             }
-            _ => Step::Stop(session.abandon(&context, Some(now))),
+            _ => Step::Stop(session.abandon(&context, Used::Unsaid, Some(now))),
         };
         self.heard(place, step, then);
     }
@@ -251,7 +251,7 @@ impl Walk {
     fn end(mut self, granted: u32) {
         for place in 0..self.calls.len() {
             let context = self.rig.context_under(&self.pool);
-            let stop = self.calls[place].session.abandon(&context, Some(self.now));
+            let stop = self.calls[place].session.abandon(&context, Used::Unsaid, Some(self.now));
             self.heard(place, Step::Stop(stop), self.now);
         }
         assert_eq!(self.rig.waiting.waiting(), 0);

@@ -1,0 +1,137 @@
+//! What all calls of a handle share beside the policy: budget, breaker, bounds on waiting, and the source of jitter.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+
+use relent_core::{
+    Breaker, Budget, Context, FreeRepeats, Instant, Lock, Policy, Random, RatioBudget, RatioState,
+    RetriesOnly, RetriesOnlyState, Rng, WaitingRoom,
+};
+
+use crate::random::PerThread;
+
+/// What the calls to one target share: for authors of drivers, who drive a [`Session`](relent_core::Session) themselves.
+///
+/// Everybody else has it inside a [`Retry`](crate::Retry).
+///
+/// ```
+/// use relent::{Handles, Instant, Policy, Repeat};
+/// use relent_core::{NoCredit, Session, Step};
+///
+/// let policy = Policy::default();
+/// let handles = Handles::new(&policy, Instant::ZERO);
+/// let context = handles.context(&policy, &NoCredit);
+///
+/// let mut session = Session::new(&policy, Repeat::Yes, Instant::NEVER, Instant::ZERO);
+/// assert!(matches!(session.begin(&context, Instant::ZERO), Step::Launch(launch) if launch.number == 1));
+/// ```
+pub struct Handles {
+    budget: Option<Arc<dyn Budget>>,
+    breaker: Option<Arc<dyn Breaker>>,
+    waiting: Arc<WaitingRoom>,
+    free_repeats: FreeRepeats,
+    random: Source,
+}
+
+impl Handles {
+    /// A full budget, a closed breaker and no call waiting, as `policy` asks for them.
+    #[must_use]
+    pub fn new(policy: &Policy, now: Instant) -> Handles {
+        let budget = policy.budget().map(|config| {
+            let budget: RatioBudget<Guarded<RatioState>> = RatioBudget::new(config, policy.attempts(), now);
+            Arc::new(budget) as Arc<dyn Budget>
+        });
+        let breaker = policy.breaker().map(|config| {
+            let breaker: RetriesOnly<Guarded<RetriesOnlyState>> = RetriesOnly::new(*config, now);
+            Arc::new(breaker) as Arc<dyn Breaker>
+        });
+        Handles { budget, breaker, ..Handles::unpaid() }
+    }
+
+    /// Neither budget nor breaker.
+    pub(crate) fn unpaid() -> Handles {
+        Handles {
+            budget: None,
+            breaker: None,
+            waiting: Arc::new(WaitingRoom::new()),
+            free_repeats: FreeRepeats::default(),
+            random: Source::PerThread,
+        }
+    }
+
+    /// What a session decides by.
+    #[inline]
+    pub fn context<'a, C: ?Sized>(&'a self, policy: &'a Policy, credit: &'a C) -> Context<'a, C> {
+        Context {
+            policy,
+            budget: self.budget.as_ref(),
+            breaker: self.breaker.as_deref(),
+            waiting: &self.waiting,
+            free_repeats: &self.free_repeats,
+            credit,
+            random: &self.random,
+        }
+    }
+
+    /// Who pays for retries; `None` without a budget.
+    #[inline]
+    pub fn budget(&self) -> Option<&Arc<dyn Budget>> {
+        self.budget.as_ref()
+    }
+
+    /// How many calls are in backoff now.
+    pub fn waiting(&self) -> u32 {
+        self.waiting.waiting()
+    }
+
+    pub(crate) fn set_budget(&mut self, budget: Arc<dyn Budget>) {
+        self.budget = Some(budget);
+    }
+
+    pub(crate) fn seed(&mut self, seed: u64) {
+        self.random = Source::Seeded(Mutex::new(Rng::seeded(seed)));
+    }
+}
+
+impl fmt::Debug for Handles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handles").field("budget", &self.budget).finish_non_exhaustive()
+    }
+}
+
+/// Where the jitter's bits come from.
+enum Source {
+    PerThread,
+    Seeded(Mutex<Rng>),
+}
+
+impl Random for Source {
+    fn next_u64(&self) -> u64 {
+        match self {
+            Source::PerThread => PerThread.next_u64(),
+            Source::Seeded(rng) => rng.lock().unwrap_or_else(PoisonError::into_inner).next(),
+        }
+    }
+}
+
+/// The lock that the engine is lent. A panic under it can't leave the counts half changed, so poison is ignored.
+#[derive(Debug)]
+struct Guarded<S>(Mutex<S>);
+
+impl<S: Send> Lock<S> for Guarded<S> {
+    fn new(value: S) -> Self {
+        Guarded(Mutex::new(value))
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut S) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn try_with<R>(&self, work: impl FnOnce(&mut S) -> R) -> Option<R> {
+        match self.0.try_lock() {
+            Ok(mut state) => Some(work(&mut state)),
+            Err(TryLockError::Poisoned(state)) => Some(work(&mut state.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
