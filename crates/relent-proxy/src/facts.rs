@@ -71,3 +71,12 @@ pub(crate) struct Line {
     /// What was wrong, where the proxy itself answered.
     pub(crate) error: Option<String>,
 }
+
+/// What the access log says of bytes that were refused before they were a request.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    pub(crate) time: SystemTime,
+    pub(crate) client: Option<SocketAddr>,
+    /// What was wrong.
+    pub(crate) error: String,
+}
