@@ -73,6 +73,16 @@
 //! | `proxy.listen` | required | where requests come in |
 //! | `proxy.admin` | nowhere | where metrics and health are served |
 //! | `proxy.trusted_peers` | `[]` | address ranges whose overrides are obeyed |
+//! | `proxy.workers` | one per core | threads that serve requests |
+//! | `proxy.max_connections` | `10000` | client connections at once; beyond it nothing is accepted |
+//! | `proxy.max_requests` | `10000` | requests in flight at once; beyond it they are answered with 503 |
+//! | `proxy.header_timeout` | `"10s"` | how long a client may take to send the head of a request |
+//! | `proxy.idle_timeout` | `"75s"` | how long a client's connection is kept without a request |
+//! | `proxy.body_timeout` | `"60s"` | how long a body may stand still, either way |
+//! | `proxy.grace` | `"10s"` | how long requests in flight may go on at the end; `"0s"`: not at all |
+//! | `proxy.access_log` | `"stdout"` | `"none"`, `"stdout"`, `"stderr"`, or a path: a JSON line for each request |
+//! | `proxy.outcome_header` | `false` | whether responses tell how the call went, in `relent-outcome` |
+//! | `proxy.rate_limited_header` | `false` | whether `x-envoy-ratelimited` is sent where `relent-stop` is |
 //! | `upstream.NAME.endpoints` | required | `http` URLs, each a host and a port |
 //! | `upstream.NAME.protocol` | `"http1"` | or `"h2"` |
 //! | `upstream.NAME.idle_timeout` | `"30s"` | of pooled connections |
@@ -121,7 +131,7 @@ pub use endpoint::{Endpoint, EndpointError};
 pub use host::{Host, HostError};
 pub use load::{LONGEST_FILE, load, parse};
 pub use nearest::nearest;
-pub use proxy::ProxyConfig;
+pub use proxy::{AccessLog, ProxyConfig};
 pub use route::{Matcher, Route};
 pub use size::{SizeError, format_size, parse_size};
 pub use upstream::{Protocol, Upstream};

@@ -16,6 +16,14 @@ pub struct Route {
     pub policy: String,
 }
 
+impl Route {
+    /// All requests.
+    pub fn all(upstream: impl Into<String>, policy: impl Into<String>) -> Route {
+        let matcher = Matcher { path: "/".to_owned(), host: None, methods: None };
+        Route { matcher, upstream: upstream.into(), policy: policy.into() }
+    }
+}
+
 /// Which requests a route is for.
 ///
 /// ```

@@ -32,6 +32,18 @@ impl Upstream {
     pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
     /// The most endpoints of one upstream.
     pub const MOST_ENDPOINTS: usize = 1000;
+
+    /// An upstream at these endpoints, with every other field at its default.
+    pub fn new(endpoints: Vec<Endpoint>) -> Upstream {
+        Upstream {
+            endpoints,
+            protocol: Protocol::default(),
+            idle_timeout: Upstream::IDLE_TIMEOUT,
+            connect_timeout: Upstream::CONNECT_TIMEOUT,
+            trust: true,
+            stamp: true,
+        }
+    }
 }
 
 /// What is spoken to an upstream.

@@ -1,14 +1,30 @@
-//! `[proxy]`: listeners and trusted peers.
+//! `[proxy]`: listeners, trusted peers, and what is borne.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use crate::address_range::AddressRangeError;
 use crate::proxy::collide;
 use crate::report::{Fault, Report};
-use crate::text::Item;
-use crate::{AddressRange, ProxyConfig};
+use crate::text::{Item, Table};
+use crate::{AccessLog, AddressRange, ProxyConfig};
 
-const FIELDS: [&str; 3] = ["listen", "admin", "trusted_peers"];
+const FIELDS: [&str; 13] = [
+    "listen",
+    "admin",
+    "trusted_peers",
+    "workers",
+    "max_connections",
+    "max_requests",
+    "header_timeout",
+    "idle_timeout",
+    "body_timeout",
+    "grace",
+    "access_log",
+    "outcome_header",
+    "rate_limited_header",
+];
 
 const EXAMPLE: &str = "\"127.0.0.1:8080\"";
 
@@ -36,7 +52,74 @@ pub(super) fn read(item: &Item<'_>, report: &mut Report) -> Option<ProxyConfig> 
     }
     let trusted_peers =
         table.item("trusted_peers").and_then(|item| read_peers(&item, report)).unwrap_or_default();
-    Some(ProxyConfig { listen: listen_at?, admin: admin_at, trusted_peers })
+    let placed = listen_at.map(|at| ProxyConfig { admin: admin_at, trusted_peers, ..ProxyConfig::new(at) });
+    // Without a place, too: its other faults are told in the same run.
+    let anywhere = ProxyConfig::new(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let located = placed.is_some();
+    let proxy = read_bounds(&table, placed.unwrap_or(anywhere), report);
+    located.then_some(proxy)
+}
+
+/// What is borne, and what is told.
+fn read_bounds(table: &Table<'_>, mut proxy: ProxyConfig, report: &mut Report) -> ProxyConfig {
+    let workers = read_count(table, "workers", ProxyConfig::MOST_WORKERS as u32, report);
+    proxy.workers = workers.and_then(|count| NonZeroUsize::new(count as usize));
+    let mut at_once = |name, field: &mut u32| {
+        *field = read_count(table, name, ProxyConfig::MOST_AT_ONCE, report).unwrap_or(*field);
+    };
+    at_once("max_connections", &mut proxy.max_connections);
+    at_once("max_requests", &mut proxy.max_requests);
+    let mut length = |name, field: &mut Duration| {
+        let read = table.item(name).and_then(|item| item.positive_length(report));
+        *field = read.unwrap_or(*field);
+    };
+    length("header_timeout", &mut proxy.header_timeout);
+    length("idle_timeout", &mut proxy.idle_timeout);
+    length("body_timeout", &mut proxy.body_timeout);
+    if let Some(grace) = table.item("grace").and_then(|item| read_grace(&item, report)) {
+        proxy.grace = grace;
+    }
+    if let Some(log) = table.item("access_log").and_then(|item| read_access_log(&item, report)) {
+        proxy.access_log = log;
+    }
+    let mut flag = |name, field: &mut bool| {
+        *field = table.item(name).and_then(|item| item.flag(report)).unwrap_or(*field);
+    };
+    flag("outcome_header", &mut proxy.outcome_header);
+    flag("rate_limited_header", &mut proxy.rate_limited_header);
+    proxy
+}
+
+/// A whole number from 1 to `most`.
+fn read_count(table: &Table<'_>, name: &str, most: u32, report: &mut Report) -> Option<u32> {
+    let item = table.item(name)?;
+    let count = item.whole("100", report)?;
+    if (1..=most).contains(&count) {
+        return Some(count);
+    }
+    item.refuse(format!("it is not from 1 to {most}"), format!("write a number from 1 to {most}"), report);
+    None
+}
+
+/// Nobody waits longer for a process to end.
+const LONGEST_GRACE: Duration = Duration::from_secs(60 * 60);
+
+fn read_grace(item: &Item<'_>, report: &mut Report) -> Option<Duration> {
+    let grace = item.length(report)?;
+    if grace <= LONGEST_GRACE {
+        return Some(grace);
+    }
+    item.refuse("it is longer than an hour", "write a length up to \"1h\"", report);
+    None
+}
+
+fn read_access_log(item: &Item<'_>, report: &mut Report) -> Option<AccessLog> {
+    let text = item.text("\"stdout\"", report)?;
+    if !text.is_empty() {
+        return Some(AccessLog::parse(text));
+    }
+    item.refuse("it names no file", "write \"none\", \"stdout\", \"stderr\" or a path", report);
+    None
 }
 
 fn read_listener(item: &Item<'_>, report: &mut Report) -> Option<SocketAddr> {

@@ -64,14 +64,22 @@ fn the_documented_defaults_are_the_defaults() {
                 format!("version = 1\n[upstream.a]\nendpoints = [\"http://a\"]\n{field} = {default}\n");
             let without = "version = 1\n[upstream.a]\nendpoints = [\"http://a\"]\n";
             assert_eq!(read(&with), read(without), "{field}");
-        } else if !field.contains("proxy.") && !field.contains("route.") {
+        } else if let Some(field) = field.strip_prefix("proxy.") {
+            let file = |line: &str| {
+                format!("version = 1\n[proxy]\nlisten = \"127.0.0.1:80\"\n{line}\n{REST_OF_A_PROXY}")
+            };
+            assert_eq!(read(&file(&format!("{field} = {default}"))), read(&file("")), "{field}");
+        } else if !field.contains("route.") {
             let policy =
                 read(&format!("version = 1\n[policy.a]\n{field} = {default}\n")).policies["a"].clone();
             assert_eq!(policy, Policy::default(), "{field}");
         }
     }
-    assert_eq!(rows, 29, "rows with a default that the file could write");
+    assert_eq!(rows, 38, "rows with a default that the file could write");
 }
+
+const REST_OF_A_PROXY: &str =
+    "[policy.a]\n[upstream.a]\nendpoints = [\"http://a\"]\n[[route]]\nupstream = \"a\"\npolicy = \"a\"\n";
 
 /// What contradictions say of fields that are not set.
 #[test]
