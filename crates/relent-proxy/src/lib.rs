@@ -1,9 +1,34 @@
 //! The retrying reverse proxy: HTTP/1.1 and HTTP/2 without TLS on both sides, every call driven by relent's session.
 //!
 //! [`start`] a checked configuration; the [`Proxy`] that comes back is drained and joined. What happens to a request is
-//! one list, in `stack.rs`.
+//! one list, in `stack.rs`. [`Engine`] is the same without sockets.
 
+mod access;
+mod client;
+mod clock;
+mod deadline;
+mod engine;
 mod facts;
+mod fields;
+mod finish;
+mod framing;
+mod idle;
+mod limit;
+mod listen;
+mod metrics;
+mod plan;
+mod record;
+mod request;
+mod respond;
+mod response;
+mod retry;
+mod route;
 mod server;
+mod stack;
+mod tunnel;
+mod upstream;
+mod worker;
 
+pub use engine::Engine;
 pub use server::{Ended, Proxy, StartError, start};
+pub use upstream::{Connector, TcpConnector};

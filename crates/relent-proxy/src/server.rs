@@ -1,10 +1,29 @@
-//! Starting and stopping.
+//! Starting and stopping: the sockets, a thread for each worker, and the way out.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use relent_config::Config;
+use relent::timer::{Clock, SystemTimer, Timer};
+use relent_config::{AccessLog as LogTo, Config};
+use tokio::net::TcpSocket;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::access::AccessLog;
+use crate::engine::Switches;
+use crate::plan::Plan;
+use crate::record::Listeners;
+use crate::upstream::TcpConnector;
+use crate::worker::Worker;
+
+/// Connections that the system holds for us while all workers are busy.
+const BACKLOG: u32 = 4096;
+/// After an `accept` that failed for want of descriptors, say.
+const BREATH: Duration = Duration::from_millis(10);
 
 /// Why the proxy can't start.
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +64,24 @@ pub enum StartError {
     },
 }
 
+impl StartError {
+    pub(crate) fn log(to: &LogTo, source: io::Error) -> StartError {
+        let path = match to {
+            LogTo::File(path) => path.clone(),
+            _ => PathBuf::from("(standard output)"),
+        };
+        StartError::AccessLog { path, source }
+    }
+}
+
 /// A running proxy.
 #[derive(Debug)]
-pub struct Proxy(());
+pub struct Proxy {
+    listening: SocketAddr,
+    admin: Option<SocketAddr>,
+    switches: Switches,
+    workers: Vec<JoinHandle<usize>>,
+}
 
 /// How a proxy has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,26 +96,96 @@ pub struct Ended {
 /// # Errors
 /// [`StartError`]; nothing runs then.
 pub fn start(config: Config) -> Result<Proxy, StartError> {
-    let _ = config.proxy.ok_or(StartError::NoProxy)?;
-    Ok(Proxy(()))
+    let proxy = config.proxy.clone().ok_or(StartError::NoProxy)?;
+    let log = AccessLog::open(&proxy.access_log).map_err(|error| StartError::log(&proxy.access_log, error))?;
+    let count = proxy.workers.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
+    let plan = Arc::new(Plan::new(config, proxy));
+    let listener = bind(plan.proxy.listen).map_err(|source| StartError::Bind { addr: plan.proxy.listen, source })?;
+    let worker = |source| StartError::Worker { source };
+    let listening = listener.local_addr().map_err(worker)?;
+    let (switches, drain, cut) = Switches::new(plan.proxy.grace);
+    let metrics = crate::metrics::Metrics::new(plan.target_names(), count);
+    let mut workers = Vec::with_capacity(count);
+    for number in 0..count {
+        let listeners =
+            Arc::new(Listeners { plan: Arc::clone(&plan), metrics: metrics.shard(number), log: log.clone() });
+        let listener = listener.try_clone().map_err(worker)?;
+        let worker_of = Worker::new(listeners, TcpConnector, drain.clone(), cut.clone());
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(worker)?;
+        let switches = switches.clone();
+        let thread = thread::Builder::new().name(format!("relent-{number}"));
+        let thread = thread.spawn(move || run(&runtime, Arc::new(worker_of), listener, &switches));
+        workers.push(thread.map_err(worker)?);
+    }
+    Ok(Proxy { listening, admin: None, switches, workers })
+}
+
+/// Bound once, and duplicated for each worker: `SO_REUSEPORT` would hide a port that another program has, and lose the
+/// connections in a worker's queue when it ends.
+fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let _inside = runtime.enter();
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)?.into_std()
 }
 
 impl Proxy {
     /// Where requests come in.
     pub fn listening(&self) -> SocketAddr {
-        SocketAddr::from(([127, 0, 0, 1], 0))
+        self.listening
     }
 
     /// Where the admin pages are served.
     pub fn admin(&self) -> Option<SocketAddr> {
-        None
+        self.admin
     }
 
-    /// Stops accepting, and lets what is in flight finish within the grace period.
-    pub fn drain(&self) {}
+    /// Stops accepting, and lets what is in flight finish within the grace period. No wait that would take longer is begun,
+    /// and none is kept up.
+    pub fn drain(&self) {
+        self.switches.drain();
+    }
 
     /// Waits until everything has ended.
     pub fn join(self) -> Ended {
-        Ended { cut: 0 }
+        let cut = self.workers.into_iter().map(|worker| worker.join().unwrap_or(0)).sum();
+        Ended { cut }
+    }
+}
+
+/// A worker's thread, to its end; how many connections were cut.
+fn run(runtime: &Runtime, worker: Arc<Worker<TcpConnector>>, listener: TcpListener, switches: &Switches) -> usize {
+    runtime.block_on(async {
+        let sweeping = Arc::clone(&worker);
+        tokio::spawn(async move { sweeping.sweep().await });
+        let mut drain = worker.drain.clone();
+        let accepting = accept(&worker, listener);
+        tokio::select! {
+            () = accepting => {}
+            // It only ends with the program.
+            _ = drain.wait_for(Option::is_some) => {}
+        }
+        let end = drain.borrow().unwrap_or_else(|| SystemTimer.now());
+        worker.finish(end, switches).await
+    })
+}
+
+async fn accept(worker: &Arc<Worker<TcpConnector>>, listener: TcpListener) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    while let Some(room) = worker.listeners.plan.limits.connection().await {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                // Without it small answers wait; a socket that is gone already is noticed soon enough.
+                drop(stream.set_nodelay(true));
+                let worker = Arc::clone(worker);
+                tokio::spawn(async move {
+                    worker.serve(stream, Some(peer)).await;
+                    drop(room);
+                });
+            }
+            Err(_) => SystemTimer.sleep_until(SystemTimer.now() + BREATH).await,
+        }
     }
 }

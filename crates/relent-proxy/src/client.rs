@@ -1,0 +1,9 @@
+//! The client's side of a connection: its bytes, its requests' bodies, and what is known of it.
+
+mod body;
+mod connection;
+mod io;
+
+pub(crate) use body::{BodyFault, BodyWatch, RequestBody};
+pub(crate) use connection::{Connection, Connections, Order, Patience};
+pub(crate) use io::ClientIo;

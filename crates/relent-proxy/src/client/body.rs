@@ -1,0 +1,123 @@
+//! The body of a client's request: streamed, counted, and not waited for without end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+
+use super::Connection;
+use crate::idle::IdleGuard;
+
+/// What became of a request's body, for those who don't read it themselves.
+#[derive(Debug, Default)]
+pub(crate) struct BodyWatch {
+    read: AtomicU64,
+    fault: AtomicU8,
+}
+
+/// Why a request's body can't be read on: the client's doing, not an endpoint's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BodyFault {
+    #[error("the client stopped sending its request's body")]
+    Stalled = 1,
+    #[error("the client broke off in its request's body")]
+    BrokenOff = 2,
+}
+
+impl BodyWatch {
+    /// Bytes read so far.
+    pub(crate) fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn fault(&self) -> Option<BodyFault> {
+        match self.fault.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(BodyFault::Stalled),
+            _ => Some(BodyFault::BrokenOff),
+        }
+    }
+}
+
+/// A request's body as it comes.
+#[derive(Debug)]
+pub(crate) struct RequestBody {
+    incoming: Incoming,
+    watch: Arc<BodyWatch>,
+    connection: Arc<Connection>,
+    idle: IdleGuard,
+}
+
+impl RequestBody {
+    pub(crate) fn new(incoming: Incoming, connection: &Arc<Connection>, timeout: Duration) -> RequestBody {
+        let over = incoming.is_end_stream();
+        if !over {
+            connection.set_unread(true);
+        }
+        RequestBody {
+            incoming,
+            watch: Arc::default(),
+            connection: Arc::clone(connection),
+            idle: IdleGuard::new(timeout),
+        }
+    }
+
+    /// Whether there is anything to read.
+    pub(crate) fn is_there(&self) -> bool {
+        !self.incoming.is_end_stream()
+    }
+
+    pub(crate) fn watch(&self) -> Arc<BodyWatch> {
+        Arc::clone(&self.watch)
+    }
+
+    fn fail(&self, fault: BodyFault) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        self.watch.fault.store(fault as u8, Ordering::Relaxed);
+        Poll::Ready(Some(Err(fault)))
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = BodyFault;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
+        match Pin::new(&mut self.incoming).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                self.idle.moved();
+                if let Some(data) = frame.data_ref() {
+                    self.watch.read.fetch_add(data.len() as u64, Ordering::Relaxed);
+                }
+                if self.incoming.is_end_stream() {
+                    self.connection.set_unread(false);
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(_))) => self.fail(BodyFault::BrokenOff),
+            Poll::Ready(None) => {
+                self.connection.set_unread(false);
+                Poll::Ready(None)
+            }
+            Poll::Pending => {
+                ready!(self.idle.poll_stalled(cx));
+                self.fail(BodyFault::Stalled)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.incoming.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.incoming.size_hint()
+    }
+}

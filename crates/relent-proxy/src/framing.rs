@@ -1,0 +1,207 @@
+//! Where one request ends and the next begins, by the letter of RFC 9112: a check of a client's bytes before hyper reads
+//! them. Two servers that disagree about that can be made to see different requests in the same bytes (smuggling).
+//!
+//! Only what hyper would let pass is looked for. It refuses by itself, with 400 or 431: control characters in names and
+//! values, a bare CR, line folding, white space before a colon, an empty name, a method or target that is none, more than
+//! a hundred fields. It tolerates, and this refuses: bare line feeds, a length beside a transfer coding, a length that is
+//! said twice, codings other than `chunked`, a Host that is missing or said twice, several empty lines before a request.
+
+mod fault;
+mod head;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use fault::{Fault, FaultKind};
+
+use head::{Body, Head};
+use memchr::memchr;
+
+/// The longest head: a line of it, and all of it.
+const LONGEST_HEAD: usize = 64 * 1024;
+/// The longest line that tells a chunk's size, its extensions included.
+const LONGEST_CHUNK_LINE: usize = 4 * 1024;
+/// Hex digits of a chunk's size.
+const MOST_DIGITS: usize = 16;
+
+/// Follows the requests of one connection.
+#[derive(Debug)]
+pub(crate) struct Framing {
+    state: State,
+    /// The beginning of a line whose end has not come.
+    carry: Vec<u8>,
+    /// Whether a request has ended on this connection.
+    served: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Between requests, or inside a head.
+    Head(Head),
+    /// So many bytes of a body are to come.
+    Body(u64),
+    /// The line with the size of a chunk.
+    ChunkSize,
+    /// So many bytes of a chunk are to come, and the line end behind it.
+    Chunk(u64),
+    ChunkEnd,
+    /// So many bytes of trailers have been read.
+    Trailers(usize),
+    /// Not HTTP/1.
+    Off,
+}
+
+impl Framing {
+    /// Before the first byte of a connection.
+    pub(crate) fn new() -> Framing {
+        Framing { state: State::Head(Head::default()), carry: Vec::new(), served: false }
+    }
+
+    /// Whether this is not HTTP/1, or no longer.
+    pub(crate) fn is_off(&self) -> bool {
+        matches!(self.state, State::Off)
+    }
+
+    /// From now on the connection is something else.
+    pub(crate) fn switch_off(&mut self) {
+        self.state = State::Off;
+        self.carry = Vec::new();
+    }
+
+    /// Whether some bytes of a head have come, and its end has not.
+    pub(crate) fn is_inside_head(&self) -> bool {
+        matches!(&self.state, State::Head(head) if head.has_begun() || !self.carry.is_empty())
+    }
+
+    /// Looks at the bytes that come next. A fault names how many of them come before the head that it is in.
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let mut rest = bytes;
+        // Where the present head began, if that is among these bytes.
+        let mut keep = 0;
+        while !rest.is_empty() {
+            let in_head = matches!(self.state, State::Head(_));
+            if in_head && !self.is_inside_head() {
+                keep = bytes.len() - rest.len();
+            }
+            let fault = |kind| Fault { keep: if in_head { keep } else { 0 }, kind, in_head };
+            rest = self.step(rest).map_err(fault)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what belongs together from the front, and answers the rest.
+    fn step<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], FaultKind> {
+        match &mut self.state {
+            State::Off => Ok(&[]),
+            State::Body(left) => {
+                let rest = skip(bytes, left);
+                if *left == 0 {
+                    self.next_request();
+                }
+                Ok(rest)
+            }
+            State::Chunk(left) => {
+                let rest = skip(bytes, left);
+                if *left == 0 {
+                    self.state = State::ChunkEnd;
+                }
+                Ok(rest)
+            }
+            _ => self.line(bytes),
+        }
+    }
+
+    /// Takes a line, or the beginning of one.
+    fn line<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], FaultKind> {
+        let Some(end) = memchr(b'\n', bytes) else {
+            self.bear(self.carry.len() + bytes.len())?;
+            self.carry.extend_from_slice(bytes);
+            return Ok(&[]);
+        };
+        let (line, rest) = bytes.split_at(end + 1);
+        self.bear(self.carry.len() + line.len())?;
+        if self.carry.is_empty() {
+            self.whole_line(line)?;
+        } else {
+            let mut whole = std::mem::take(&mut self.carry);
+            whole.extend_from_slice(line);
+            self.whole_line(&whole)?;
+        }
+        Ok(rest)
+    }
+
+    /// Whether a line of this length is still borne.
+    fn bear(&self, length: usize) -> Result<(), FaultKind> {
+        match &self.state {
+            State::Head(head) if head.length() + length > LONGEST_HEAD => Err(FaultKind::HeadTooLarge),
+            State::Trailers(read) if read + length > LONGEST_HEAD => Err(FaultKind::HeadTooLarge),
+            State::ChunkSize | State::ChunkEnd if length > LONGEST_CHUNK_LINE => Err(FaultKind::BadChunk),
+            _ => Ok(()),
+        }
+    }
+
+    /// A line with its end.
+    fn whole_line(&mut self, line: &[u8]) -> Result<(), FaultKind> {
+        let Some(text) = line.strip_suffix(b"\r\n") else {
+            return Err(if self.is_chunk_line() { FaultKind::BadChunk } else { FaultKind::BareLf });
+        };
+        match &mut self.state {
+            State::Head(head) => {
+                if head.is_preface(text) && !self.served {
+                    self.switch_off();
+                } else if let Some(body) = head.line(text, line.len())? {
+                    self.body(body);
+                }
+            }
+            State::ChunkSize => self.state = chunk(text)?,
+            State::ChunkEnd if text.is_empty() => self.state = State::ChunkSize,
+            State::ChunkEnd => return Err(FaultKind::BadChunk),
+            State::Trailers(_) if text.is_empty() => self.next_request(),
+            State::Trailers(read) => {
+                *read += line.len();
+                head::trailer(text)?;
+            }
+            State::Body(_) | State::Chunk(_) | State::Off => {}
+        }
+        Ok(())
+    }
+
+    fn is_chunk_line(&self) -> bool {
+        matches!(self.state, State::ChunkSize | State::ChunkEnd)
+    }
+
+    /// A head has ended.
+    fn body(&mut self, body: Body) {
+        match body {
+            Body::Length(0) => self.next_request(),
+            Body::Length(length) => self.state = State::Body(length),
+            Body::Chunked => self.state = State::ChunkSize,
+        }
+    }
+
+    fn next_request(&mut self) {
+        self.served = true;
+        self.state = State::Head(Head::default());
+    }
+}
+
+/// Passes over as many bytes as are left, or as there are.
+fn skip<'a>(bytes: &'a [u8], left: &mut u64) -> &'a [u8] {
+    let most = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+    *left -= most as u64;
+    &bytes[most..]
+}
+
+/// What follows a line with a chunk's size (RFC 9112 §7.1). Extensions are passed over; hyper does so, too.
+fn chunk(line: &[u8]) -> Result<State, FaultKind> {
+    let size = line.split(|byte| *byte == b';').next().unwrap_or_default();
+    let digits = size.trim_ascii_end();
+    if digits.is_empty() || digits.len() > MOST_DIGITS || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return Err(FaultKind::BadChunk);
+    }
+    let text = std::str::from_utf8(digits).map_err(|_| FaultKind::BadChunk)?;
+    match u64::from_str_radix(text, 16) {
+        Ok(0) => Ok(State::Trailers(0)),
+        Ok(size) => Ok(State::Chunk(size)),
+        Err(_) => Err(FaultKind::BadChunk),
+    }
+}

@@ -1,0 +1,8 @@
+//! A client's request on its way through: as it was understood, and as it is sent on.
+
+mod grpc;
+mod inbound;
+mod outbound;
+
+pub(crate) use inbound::{Inbound, Upgrade};
+pub(crate) use outbound::Pristine;

@@ -1,0 +1,134 @@
+//! A request as it is sent on: the same for all attempts but for what is stamped upon each.
+
+use http::header::{self, HeaderMap, HeaderValue};
+use http::uri::{PathAndQuery, Scheme};
+use http::{Method, Request, Uri, Version, uri};
+use relent::http::wire;
+use relent_config::Protocol;
+use relent_core::Launch;
+
+use super::grpc;
+use super::inbound::Inbound;
+use crate::fields::GRPC_TIMEOUT_FIELD;
+use crate::respond::Refusal;
+use crate::upstream::Upstream;
+
+/// What every attempt is made from: no attempt sees what was stamped upon another.
+pub(crate) struct Pristine {
+    method: Method,
+    uri: Uri,
+    version: Version,
+    headers: HeaderMap,
+    /// Whether attempts are told their number, time and credit.
+    stamp: bool,
+    grpc: bool,
+}
+
+impl Pristine {
+    /// Takes the head of `inbound`, and puts it in the form of the upstream's protocol.
+    pub(crate) fn new(inbound: &mut Inbound, upstream: &Upstream) -> Result<Pristine, Refusal> {
+        let mut pristine = Pristine {
+            method: std::mem::take(&mut inbound.method),
+            uri: std::mem::take(&mut inbound.uri),
+            version: Version::HTTP_11,
+            headers: std::mem::take(&mut inbound.headers),
+            stamp: upstream.facts.stamp,
+            grpc: inbound.grpc,
+        };
+        match upstream.facts.protocol {
+            Protocol::Http2 => pristine.in_http2(inbound, upstream)?,
+            _ => pristine.in_http1(inbound),
+        }
+        Ok(pristine)
+    }
+
+    fn in_http1(&mut self, inbound: &Inbound) {
+        if let Some(authority) = self.uri.authority() {
+            // RFC 9112 §3.2.2, RFC 9113 §8.3.1: what stood in the target goes into Host.
+            if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
+                self.headers.insert(header::HOST, host);
+            }
+            self.uri = Uri::from(path_of(&self.uri));
+        }
+        if inbound.has_cookie {
+            join_cookies(&mut self.headers);
+        }
+        if let Some(upgrade) = &inbound.upgrade {
+            self.headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+            self.headers.insert(header::UPGRADE, upgrade.protocol.clone());
+        } else if inbound.trailers {
+            self.headers.insert(header::CONNECTION, HeaderValue::from_static("te"));
+            self.headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        }
+    }
+
+    fn in_http2(&mut self, inbound: &Inbound, upstream: &Upstream) -> Result<(), Refusal> {
+        self.version = Version::HTTP_2;
+        let mut parts = uri::Parts::default();
+        parts.scheme = Some(Scheme::HTTP);
+        parts.path_and_query = Some(path_of(&self.uri));
+        parts.authority = match (self.uri.authority(), self.headers.get(header::HOST)) {
+            (Some(authority), _) => Some(authority.clone()),
+            (None, Some(host)) => Some(
+                host.as_bytes().try_into().map_err(|_| Refusal::BadRequest("the Host field names no host"))?,
+            ),
+            (None, None) => upstream.authorities.first().and_then(|host| host.as_bytes().try_into().ok()),
+        };
+        self.headers.remove(header::HOST);
+        self.uri = Uri::from_parts(parts).map_err(|_| Refusal::BadRequest("the target is none that can be sent on"))?;
+        if inbound.trailers {
+            self.headers.insert(header::TE, HeaderValue::from_static("trailers"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// One attempt's request.
+    pub(crate) fn attempt<B>(&self, launch: &Launch, body: B) -> Request<B> {
+        let mut request = Request::new(body);
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.version_mut() = self.version;
+        *request.headers_mut() = self.headers.clone();
+        if self.stamp {
+            wire::stamp(request.headers_mut(), launch);
+        }
+        if self.grpc {
+            self.stamp_grpc(request.headers_mut(), launch);
+        }
+        request
+    }
+
+    fn stamp_grpc(&self, headers: &mut HeaderMap, launch: &Launch) {
+        match launch.time_below().map(grpc::write_timeout) {
+            Some(Some(timeout)) => headers.insert(GRPC_TIMEOUT_FIELD, timeout),
+            Some(None) => headers.remove(GRPC_TIMEOUT_FIELD),
+            None => None,
+        };
+        if self.stamp && launch.number > 1 {
+            headers.insert(grpc::PREVIOUS_ATTEMPTS, HeaderValue::from(launch.number - 1));
+        }
+    }
+}
+
+fn path_of(uri: &Uri) -> PathAndQuery {
+    uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"))
+}
+
+/// RFC 9113 §8.2.3: HTTP/2 may split cookies over several fields, HTTP/1.1 may not.
+fn join_cookies(headers: &mut HeaderMap) {
+    if headers.get_all(header::COOKIE).iter().nth(1).is_none() {
+        return;
+    }
+    let parts: Vec<&[u8]> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if let Ok(joined) = HeaderValue::from_bytes(&parts.join(&b"; "[..])) {
+        headers.insert(header::COOKIE, joined);
+    }
+}

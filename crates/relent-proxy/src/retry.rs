@@ -1,0 +1,76 @@
+//! The proxy's driver of the session: attempts, waits, and the last real outcome. It decides nothing.
+
+mod call;
+mod last;
+mod wait;
+
+use http::Response;
+use relent::http::{Replay, RetryBody};
+use relent_core::{Instant, Session, Step};
+
+use crate::client::RequestBody;
+use crate::plan::Target;
+use crate::record::Record;
+use crate::request::{Inbound, Pristine};
+use crate::respond::Refusal;
+use crate::response::LiveBody;
+use crate::upstream::{Connector, Tried};
+use crate::worker::Worker;
+use call::{Call, Granted, Next};
+
+/// What a call ends with: the response of an endpoint, be it the last of several.
+pub(crate) type Answer = Response<RetryBody<LiveBody>>;
+
+/// Sends the request, again where policy and everybody else allow it, and answers with the last real outcome.
+pub(crate) async fn run<C: Connector>(
+    worker: &Worker<C>,
+    target: &Target,
+    mut inbound: Inbound,
+    deadline: Instant,
+    now: Instant,
+    record: &mut Record,
+) -> Result<Answer, Refusal> {
+    let local = &worker.locals[target.upstream];
+    let pristine = Pristine::new(&mut inbound, &local.upstream)?;
+    let repeat = relent::http::repeat(target.policy.repeat(), pristine.method(), pristine.headers());
+    let timeout = worker.listeners.plan.proxy.body_timeout;
+    let body = RequestBody::new(inbound.body, record.connection(), timeout);
+    if body.is_there() {
+        record.watch_body(body.watch());
+    }
+    let mut call = Call {
+        worker,
+        target,
+        local,
+        record,
+        session: Session::new(&target.policy, repeat, deadline, now),
+        credit: Granted::new(inbound.granted, inbound.number, target.policy.attempts()),
+        pristine,
+        replay: Replay::new(body, target.policy.replay_limit(), &target.memory),
+        upgrade: inbound.upgrade,
+        tried: Tried::default(),
+        fresh: false,
+        flight: None,
+        last: None,
+        waited_from: None,
+    };
+    let mut step = call.begin(now);
+    let mut at = now;
+    loop {
+        step = match step {
+            Step::Launch(launch) => match call.attempt(launch, at).await? {
+                Next::Answer(answer) => return Ok(answer),
+                Next::Step(step, now) => {
+                    at = now;
+                    step
+                }
+            },
+            Step::Wait { until } => {
+                let (step, now) = call.wait(until).await;
+                at = now;
+                step
+            }
+            Step::Stop(stop) => return call.end(stop),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! One call: its session, its attempts, and what it gives back when the client leaves.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use http::{Response, StatusCode};
+use relent::http::{Replay, RetryBody, failure_of_response, wire};
+use relent::timer::{Clock, SystemTimer};
+use relent_core::{
+    AttemptId, Cause, Credit, Failure, Instant, Launch, Session, Step, Stop, StopScope, Used,
+};
+
+use super::Answer;
+use super::last::{Last, as_kept};
+use crate::client::RequestBody;
+use crate::clock::in_time;
+use crate::facts::{Attempt, Outcome};
+use crate::plan::Target;
+use crate::record::Record;
+use crate::request::{Pristine, Upgrade};
+use crate::respond::Refusal;
+use crate::response::LiveBody;
+use crate::tunnel;
+use crate::upstream::{self, Broken, Connector, Local, Parcel, Progress, Sent, Tried};
+use crate::worker::Worker;
+
+pub(super) struct Call<'a, C: Connector> {
+    pub(super) worker: &'a Worker<C>,
+    pub(super) target: &'a Target,
+    pub(super) local: &'a Local,
+    pub(super) record: &'a mut Record,
+    pub(super) session: Session,
+    pub(super) credit: Granted,
+    pub(super) pristine: Pristine,
+    pub(super) replay: Replay<RequestBody>,
+    pub(super) upgrade: Option<Upgrade>,
+    pub(super) tried: Tried,
+    /// The next attempt needs a connection of its own (421).
+    pub(super) fresh: bool,
+    pub(super) flight: Option<Flight>,
+    pub(super) last: Option<Last>,
+    /// Since when the call has waited for its next attempt, and why there is one.
+    pub(super) waited_from: Option<(Instant, Cause)>,
+}
+
+/// The attempt in flight.
+pub(super) struct Flight {
+    number: u32,
+    endpoint: usize,
+    began: Instant,
+    waited: Duration,
+    progress: Progress,
+}
+
+/// What an attempt leads to.
+pub(super) enum Next {
+    /// The end.
+    Answer(Answer),
+    /// What the session says, and when that was.
+    Step(Step, Instant),
+}
+
+/// What the layers above grant.
+#[derive(Debug)]
+pub(super) struct Granted {
+    left: Option<Cell<u32>>,
+    /// Whether that layer spoke of credit, and wants to hear of it.
+    asked: bool,
+}
+
+impl Granted {
+    /// By the credit that came; or by another proxy's attempt number, which lowers what is done here.
+    pub(super) fn new(left: Option<u32>, number: Option<u32>, attempts: u32) -> Granted {
+        let counted = number.filter(|number| *number > 1).map(|number| attempts.saturating_sub(number));
+        Granted { left: left.or(counted).map(Cell::new), asked: left.is_some() }
+    }
+}
+
+impl Credit for Granted {
+    fn left(&self) -> Option<u32> {
+        self.left.as_ref().map(Cell::get)
+    }
+
+    fn take(&self, n: u32) -> u32 {
+        self.left.as_ref().map_or(0, |left| Credit::take(left, n))
+    }
+
+    fn give(&self, n: u32) {
+        if let Some(left) = &self.left {
+            left.give(n);
+        }
+    }
+}
+
+impl<C: Connector> Call<'_, C> {
+    pub(super) fn begin(&mut self, now: Instant) -> Step {
+        let context = self.target.handles.context(&self.target.policy, &self.credit);
+        self.session.begin(&context, now)
+    }
+
+    pub(super) fn due(&mut self, now: Instant) -> Step {
+        let context = self.target.handles.context(&self.target.policy, &self.credit);
+        self.session.due(&context, now)
+    }
+
+    pub(super) fn shorten(&mut self, deadline: Instant) -> Step {
+        let context = self.target.handles.context(&self.target.policy, &self.credit);
+        self.session.shorten(&context, deadline)
+    }
+
+    /// Makes one attempt.
+    pub(super) async fn attempt(&mut self, launch: Launch, now: Instant) -> Result<Next, Refusal> {
+        let waited = self.waited(now);
+        self.last = None;
+        let endpoint = self.local.pick(&self.tried);
+        let request = self.pristine.attempt(&launch, self.replay.next_attempt());
+        let parcel = Parcel { endpoint, request, fresh: self.fresh, now };
+        let progress = Progress::default();
+        let flight = Flight { number: launch.number, endpoint, began: now, waited, progress };
+        let flight = self.flight.insert(flight);
+        let sending = upstream::send(&self.worker.connector, self.local, parcel, &mut flight.progress);
+        let ended = in_time(launch.ends, sending).await;
+        let now = SystemTimer.now();
+        // A body that failed is the client's doing: nobody is blamed, and nothing is sent again.
+        if let Some(fault) = self.record.body().and_then(|body| body.fault())
+            && !matches!(ended, Some(Ok(_)))
+        {
+            return Err(Refusal::Body(fault));
+        }
+        match ended {
+            Some(Ok(sent)) => Ok(self.answered(launch.id, sent, now)),
+            Some(Err(broken)) => Ok(Next::Step(self.broke(launch.id, broken, now), now)),
+            None => Ok(Next::Step(self.expired(launch.id, now), now)),
+        }
+    }
+
+    /// How long the call has waited; a retry is told of.
+    fn waited(&mut self, now: Instant) -> Duration {
+        let Some((since, cause)) = self.waited_from.take() else { return Duration::ZERO };
+        self.record.retry(cause, now == since);
+        now.since(since)
+    }
+
+    fn answered(&mut self, id: AttemptId, sent: Sent, now: Instant) -> Next {
+        let Sent { mut response, mut lease } = sent;
+        let status = response.status();
+        self.landed(Outcome::Status(status.as_u16()), now);
+        let used = self.heard(&response);
+        if status == StatusCode::SWITCHING_PROTOCOLS {
+            lease.forget();
+            if let Some(upgrade) = self.upgrade.take() {
+                self.record.connection().set_tunnel();
+                tunnel::open(upgrade, &mut response, &self.worker.tunnels);
+            }
+        }
+        if status == StatusCode::MISDIRECTED_REQUEST {
+            lease.forget();
+            self.fresh = true;
+        }
+        let timeout = self.worker.listeners.plan.proxy.body_timeout;
+        let context = self.target.handles.context(&self.target.policy, &self.credit);
+        if status.as_u16() < 400 {
+            self.session.succeeded(&context, id, used, Some(now));
+            self.record.succeeded(self.session.launched(), self.session.is_ambiguous());
+            self.report();
+            return Next::Answer(response.map(|body| RetryBody::live(LiveBody::new(body, lease, timeout))));
+        }
+        self.tried.failed(self.endpoint(), false);
+        self.believe(&mut response);
+        let failure = failure_of_response(status, response.headers(), SystemTimer.wall())
+            .expect("400 and above are failures")
+            .used(used);
+        let response = response.map(|body| LiveBody::new(body, lease, timeout));
+        match self.failed(id, failure, now) {
+            Step::Stop(stop) => {
+                self.stopped(&stop);
+                Next::Answer(response.map(RetryBody::live))
+            }
+            step => {
+                self.last = Some(Last::response(response, &self.target.memory));
+                Next::Step(step, now)
+            }
+        }
+    }
+
+    fn broke(&mut self, id: AttemptId, broken: Broken, now: Instant) -> Step {
+        let cause = broken.failure.kind();
+        self.landed(Outcome::Failed(cause), now);
+        self.tried.failed(self.endpoint(), cause == Cause::Reset);
+        self.last = Some(Last::Error(cause, broken.error));
+        let used = self.unheard(&broken.failure);
+        self.failed(id, broken.failure.used(used), now)
+    }
+
+    fn expired(&mut self, id: AttemptId, now: Instant) -> Step {
+        let failure = self.flight.as_ref().map_or(Failure::timed_out(), |flight| flight.progress.expired());
+        self.landed(Outcome::Failed(Cause::Timeout), now);
+        self.tried.failed(self.endpoint(), false);
+        self.last = Some(Last::Error(Cause::Timeout, "no answer in time".to_owned()));
+        let used = self.unheard(&failure);
+        let failure = self.whole(failure.used(used));
+        let context = self.target.handles.context(&self.target.policy, &self.credit);
+        let step = self.session.expired(&context, id, failure, now);
+        self.waited_from = Some((now, Cause::Timeout));
+        step
+    }
+
+    fn failed(&mut self, id: AttemptId, failure: Failure, now: Instant) -> Step {
+        let failure = self.whole(failure);
+        let context = self.target.handles.context(&self.target.policy, &self.credit);
+        let step = self.session.failed(&context, id, failure, now);
+        self.waited_from = Some((now, failure.kind()));
+        step
+    }
+
+    /// Adds to a failure whether the body can be sent again.
+    fn whole(&self, failure: Failure) -> Failure {
+        if self.replay.is_whole(&failure) { failure } else { failure.not_replayable() }
+    }
+
+    fn endpoint(&self) -> usize {
+        self.flight.as_ref().map_or(0, |flight| flight.endpoint)
+    }
+
+    /// What the response says of attempt credit.
+    fn heard<B>(&self, response: &Response<B>) -> Used {
+        let upstream = &self.local.upstream;
+        if upstream.facts.trust { upstream.reporter.heard(response.headers()) } else { Used::Unsaid }
+    }
+
+    fn unheard(&self, failure: &Failure) -> Used {
+        let upstream = &self.local.upstream;
+        if upstream.facts.trust { upstream.reporter.unheard(failure) } else { Used::Unsaid }
+    }
+
+    /// Takes out a stop mark that is not to be believed, or not meant for the endpoint that comes next.
+    fn believe<B>(&self, response: &mut Response<B>) {
+        let facts = &self.local.upstream.facts;
+        let elsewhere = self.tried.leaves_any(facts.endpoints.len());
+        let host_alone = || wire::stop_mark(response.headers()) == Some(StopScope::Host);
+        if !facts.trust || (elsewhere && host_alone()) {
+            response.headers_mut().remove(wire::STOP);
+            response.headers_mut().remove(wire::RATE_LIMITED);
+        }
+    }
+
+    /// The end of a call whose last attempt had no response, or was followed by a wait.
+    pub(super) fn end(&mut self, stop: Stop) -> Result<Answer, Refusal> {
+        self.stopped(&stop);
+        match self.last.take() {
+            Some(Last::Response(parts, keeping)) => Ok(as_kept(*parts, keeping, &self.target.memory)),
+            Some(Last::Error(cause, error)) => Err(Refusal::Unanswered { stop, cause: Some(cause), error }),
+            None => Err(Refusal::Unanswered { stop, cause: None, error: String::new() }),
+        }
+    }
+
+    fn stopped(&mut self, stop: &Stop) {
+        self.record.stopped(stop);
+        self.report();
+    }
+
+    /// The layer above wants to know what was spent.
+    fn report(&mut self) {
+        if self.credit.asked {
+            self.record.spent(self.session.used());
+        }
+    }
+
+    /// The attempt in flight has ended.
+    fn landed(&mut self, outcome: Outcome, now: Instant) {
+        if let Some(flight) = &self.flight {
+            self.record.attempt(Attempt {
+                number: flight.number,
+                endpoint: Some(flight.endpoint),
+                outcome,
+                wrote: flight.progress.wrote(),
+                reused: flight.progress.reused,
+                waited: flight.waited,
+                took: now.since(flight.began),
+            });
+        }
+    }
+}
+
+/// The client left, or its body failed: whatever the call holds goes back, and nobody is blamed.
+impl<C: Connector> Drop for Call<'_, C> {
+    fn drop(&mut self) {
+        if self.session.is_over() {
+            return;
+        }
+        let now = SystemTimer.now();
+        if self.session.running().is_some() {
+            self.landed(Outcome::GivenUp, now);
+        }
+        let context = self.target.handles.context(&self.target.policy, &self.credit);
+        let stop = self.session.abandon(&context, Used::Unsaid, Some(now));
+        self.record.stopped(&stop);
+    }
+}

@@ -1,0 +1,12 @@
+//! Which route a request takes: the first that is for it.
+
+use crate::plan::{Plan, Target};
+use crate::request::Inbound;
+use crate::respond::Refusal;
+
+/// The target of the first route for this method, host and path.
+pub(crate) fn find<'a>(plan: &'a Plan, inbound: &Inbound) -> Result<&'a Target, Refusal> {
+    let (method, host, path) = (inbound.method.as_str(), inbound.host(), inbound.uri.path());
+    let route = plan.routes.iter().find(|route| route.matcher.matches(method, host, path));
+    route.map(|route| &plan.targets[route.target]).ok_or(Refusal::NoRoute)
+}

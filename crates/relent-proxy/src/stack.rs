@@ -1,0 +1,96 @@
+//! The path of a request: one list, outermost first. Each line is a file of the same name.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use pin_project_lite::pin_project;
+use relent::timer::{Clock, SystemTimer};
+
+use crate::client::Connection;
+use crate::record::Record;
+use crate::request::Inbound;
+use crate::respond::Refusal;
+use crate::response::ResponseBody;
+use crate::upstream::Connector;
+use crate::worker::Worker;
+use crate::{deadline, finish, retry, route};
+
+/// Answers a request, whatever happens.
+pub(crate) async fn serve<C: Connector>(
+    worker: Arc<Worker<C>>,
+    connection: Arc<Connection>,
+    request: Request<Incoming>,
+) -> Response<ResponseBody> {
+    let now = SystemTimer.now();
+    let version = request.version();
+    // access log: outermost, so that it sees everything, the refusals and the clients that leave too.
+    let mut record = Record::open(&worker.listeners, &connection, &request, now);
+    // respond: turns every error from below into one well-formed answer, and a panic into one lost request.
+    let answer = Unwinding { inner: forward(&worker, request, now, &mut record) }.await;
+    finish::response(&worker.listeners.plan.proxy, version, answer, record)
+}
+
+async fn forward<C: Connector>(
+    worker: &Worker<C>,
+    request: Request<Incoming>,
+    now: relent_core::Instant,
+    record: &mut Record,
+) -> Result<retry::Answer, Refusal> {
+    let plan = &worker.listeners.plan;
+    // request: what the hop before said to this one is heard, and goes no further.
+    let inbound = Inbound::read(request)?;
+    // route: picks upstream and policy by reference.
+    let target = route::find(plan, &inbound)?;
+    record.routed(target);
+    // deadline: before any waiting, and it includes all of it.
+    let deadline = deadline::of(&inbound, now);
+    // limit: sheds before anything is sent, or kept for a repeat.
+    record.hold(plan.limits.request()?);
+    // retry and replay: outside of the choice of an endpoint, so that an attempt may go elsewhere. Below it, for each
+    // attempt: pick, the attempt's time, the pool.
+    retry::run(worker, target, inbound, deadline, now, record).await
+}
+
+/// What hyper calls for each request of a connection.
+pub(crate) fn service<C: Connector>(
+    worker: Arc<Worker<C>>,
+    connection: Arc<Connection>,
+) -> impl hyper::service::Service<
+    Request<Incoming>,
+    Response = Response<ResponseBody>,
+    Error = Infallible,
+    Future: Future<Output = Result<Response<ResponseBody>, Infallible>> + Send,
+> {
+    hyper::service::service_fn(move |request| {
+        let (worker, connection) = (Arc::clone(&worker), Arc::clone(&connection));
+        async move { Ok(serve(worker, connection, request).await) }
+    })
+}
+
+pin_project! {
+    /// A panic while a request is served costs that request, not its connection, still less the process.
+    struct Unwinding<F> {
+        #[pin]
+        inner: F,
+    }
+}
+
+impl<F, T> Future for Unwinding<F>
+where
+    F: Future<Output = Result<T, Refusal>>,
+{
+    type Output = Result<T, Refusal>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let inner = self.project().inner;
+        // What a panic leaves behind is only dropped, never read.
+        let polled = std::panic::catch_unwind(AssertUnwindSafe(|| inner.poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(Refusal::Panicked)))
+    }
+}
+

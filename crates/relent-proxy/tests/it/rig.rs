@@ -1,0 +1,124 @@
+//! A proxy between raw clients and scripted endpoints: no sockets, and no time but the paused one.
+
+mod client;
+mod endpoint;
+mod message;
+
+pub(crate) use client::Client;
+pub(crate) use endpoint::{Act, Endpoint};
+pub(crate) use message::{Request, Response};
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use relent_proxy::{Connector, Engine};
+use tokio::io::DuplexStream;
+
+/// Bytes on their way in one direction.
+pub(crate) const PIPE: usize = 64 * 1024;
+
+/// The endpoints that can be reached, by authority.
+#[derive(Clone, Default)]
+pub(crate) struct Network(Arc<Mutex<HashMap<String, Endpoint>>>);
+
+impl Connector for Network {
+    type Io = DuplexStream;
+
+    async fn connect(&self, endpoint: &relent_config::Endpoint) -> io::Result<DuplexStream> {
+        let there = self.0.lock().unwrap().get(&endpoint.authority()).cloned();
+        match there {
+            Some(endpoint) => endpoint.connect().await,
+            None => Err(io::ErrorKind::ConnectionRefused.into()),
+        }
+    }
+}
+
+/// A proxy with its endpoints.
+pub(crate) struct Rig {
+    pub(crate) engine: Engine<Network>,
+    pub(crate) network: Network,
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+/// No jitter and no budget, so that what happens follows from the script alone.
+pub(crate) const PLAIN: &str = r#"
+attempts = 3
+backoff = { base = "100ms", cap = "1s", jitter = "none" }
+budget = "none"
+"#;
+
+impl Rig {
+    /// One endpoint with this script, under a policy with these lines.
+    pub(crate) fn new(policy: &str, script: impl IntoIterator<Item = Act>) -> Rig {
+        Rig::with(policy, "", [Endpoint::new(script)])
+    }
+
+    /// These endpoints, under a policy with these lines; `upstream` has lines for the upstream.
+    pub(crate) fn with(policy: &str, upstream: &str, endpoints: impl IntoIterator<Item = Endpoint>) -> Rig {
+        Rig::of("", policy, upstream, endpoints)
+    }
+
+    /// The same with lines for the proxy itself.
+    pub(crate) fn of(
+        proxy: &str,
+        policy: &str,
+        upstream: &str,
+        endpoints: impl IntoIterator<Item = Endpoint>,
+    ) -> Rig {
+        let endpoints: Vec<Endpoint> = endpoints.into_iter().collect();
+        let network = Network::default();
+        let mut urls = Vec::new();
+        for (place, endpoint) in endpoints.iter().enumerate() {
+            let authority = format!("10.0.0.{}:80", place + 1);
+            urls.push(format!("\"http://{authority}\""));
+            network.0.lock().unwrap().insert(authority, endpoint.clone());
+        }
+        let text = format!(
+            "version = 1\n[proxy]\nlisten = \"127.0.0.1:0\"\n{proxy}\n\
+             [policy.p]\n{policy}\n[upstream.u]\nendpoints = [{}]\n{upstream}\n\
+             [[route]]\nupstream = \"u\"\npolicy = \"p\"\n",
+            urls.join(", ")
+        );
+        let mut config = relent_config::parse("rig.toml", &text).unwrap();
+        let settings = config.proxy.as_mut().unwrap();
+        settings.access_log = relent_config::AccessLog::None;
+        settings.outcome_header = true;
+        let engine = Engine::new(config, network.clone()).unwrap();
+        let sweeping = engine.clone();
+        tokio::spawn(async move { sweeping.sweep().await });
+        Rig { engine, network, endpoints }
+    }
+
+    /// A connection to the proxy.
+    pub(crate) fn connect(&self) -> Client {
+        let (client, server) = tokio::io::duplex(PIPE);
+        let engine = self.engine.clone();
+        tokio::spawn(async move { engine.serve(server, None).await });
+        Client::new(client)
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) async fn send(&self, request: &str) -> Response {
+        let mut client = self.connect();
+        client.send(request).await;
+        client.response().await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.send(&format!("GET {path} HTTP/1.1\r\nhost: a.example\r\n\r\n")).await
+    }
+
+    pub(crate) async fn post(&self, fields: &str, body: &str) -> Response {
+        let length = body.len();
+        self.send(&format!(
+            "POST / HTTP/1.1\r\nhost: a.example\r\ncontent-length: {length}\r\n{fields}\r\n{body}"
+        ))
+        .await
+    }
+
+    /// The requests that the first endpoint has seen.
+    pub(crate) fn seen(&self) -> Vec<Request> {
+        self.endpoints[0].seen()
+    }
+}
