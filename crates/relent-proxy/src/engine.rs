@@ -1,11 +1,12 @@
 //! The proxy without its sockets: connections come from the caller, connections to endpoints from a [`Connector`].
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use relent::timer::{Clock, SystemTimer};
-use relent_config::Config;
+use relent_config::{Config, ProxyConfig};
 use relent_core::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -27,7 +28,9 @@ pub(crate) struct Switches {
 }
 
 impl Switches {
-    pub(crate) fn new(grace: Duration) -> (Switches, watch::Receiver<Option<Instant>>, watch::Receiver<bool>) {
+    pub(crate) fn new(
+        grace: Duration,
+    ) -> (Switches, watch::Receiver<Option<Instant>>, watch::Receiver<bool>) {
         let (drain, draining) = watch::channel(None);
         let (cut, cutting) = watch::channel(false);
         (Switches { grace, drain, cut }, draining, cutting)
@@ -70,13 +73,32 @@ impl<C: Connector> Engine<C> {
     /// [`StartError`] without a `[proxy]` table, or if the access log can't be opened.
     pub fn new(config: Config, connector: C) -> Result<Engine<C>, StartError> {
         let proxy = config.proxy.clone().ok_or(StartError::NoProxy)?;
-        let log = AccessLog::open(&proxy.access_log).map_err(|error| StartError::log(&proxy.access_log, error))?;
+        let log =
+            AccessLog::open(&proxy.access_log).map_err(|error| StartError::log(&proxy.access_log, error))?;
+        Ok(Engine::build(config, proxy, log, connector))
+    }
+
+    /// The same, with an access log that goes to `log`, whatever the configuration says.
+    ///
+    /// # Errors
+    /// [`StartError`] without a `[proxy]` table, or if the thread that writes can't be had.
+    pub fn with_log(
+        config: Config,
+        connector: C,
+        log: impl io::Write + Send + 'static,
+    ) -> Result<Engine<C>, StartError> {
+        let proxy = config.proxy.clone().ok_or(StartError::NoProxy)?;
+        let log = AccessLog::to(log).map_err(|source| StartError::Worker { source })?;
+        Ok(Engine::build(config, proxy, log, connector))
+    }
+
+    fn build(config: Config, proxy: ProxyConfig, log: AccessLog, connector: C) -> Engine<C> {
         let (switches, drain, cut) = Switches::new(proxy.grace);
-        let plan = Arc::new(Plan::new(config, proxy));
+        let plan = Arc::new(Plan::new(config, proxy, log));
         let metrics = Arc::new(Metrics::new(plan.target_names(), 1));
-        let listeners = Listeners { plan, metrics: metrics.shard(0), log };
+        let listeners = Listeners { plan, metrics: metrics.shard(0) };
         let worker = Arc::new(Worker::new(Arc::new(listeners), connector, drain, cut));
-        Ok(Engine { worker, metrics, switches })
+        Engine { worker, metrics, switches }
     }
 
     /// Serves one connection to its end. Run [`sweep`](Engine::sweep) beside, or nothing ends idle ones.

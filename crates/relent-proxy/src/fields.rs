@@ -41,8 +41,15 @@ const CONTROLS: [&str; 9] = [
 ];
 
 /// What no `Connection` field may take from a message, though it names it: framing, routing, and what retries hang on.
-const NEVER_NOMINATED: [&str; 7] =
-    ["host", "content-length", "content-type", "idempotency-key", "retry-after", "grpc-timeout", "authorization"];
+const NEVER_NOMINATED: [&str; 7] = [
+    "host",
+    "content-length",
+    "content-type",
+    "idempotency-key",
+    "retry-after",
+    "grpc-timeout",
+    "authorization",
+];
 
 impl Seen {
     pub(crate) fn of(headers: &HeaderMap) -> Seen {

@@ -1,9 +1,9 @@
 //! Client connections: HTTP/1.1 or HTTP/2, told apart by their first bytes.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::{ClientIo, Connection, Order};
+use crate::metrics::Shard;
 use crate::record;
 use crate::stack;
 use crate::upstream::Connector;
@@ -35,6 +36,7 @@ where
     C: Connector,
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let _counted = Counted::new(&worker.listeners.metrics);
     let connection = Arc::new(Connection::new(peer));
     let _registered = worker.connections.add(&connection);
     let listeners = Arc::clone(&worker.listeners);
@@ -65,6 +67,22 @@ where
     }
 }
 
+/// One of the connections that are open now.
+struct Counted<'a>(&'a Shard);
+
+impl Counted<'_> {
+    fn new(shard: &Shard) -> Counted<'_> {
+        shard.connection_opened();
+        Counted(shard)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.connection_closed();
+    }
+}
+
 fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().max_buf_size(BUFFER).max_headers(MOST_FIELDS);
@@ -80,7 +98,11 @@ fn builder() -> auto::Builder<TokioExecutor> {
 }
 
 /// What hyper itself refuses never becomes a request, but is logged like one.
-fn unread<C: Connector>(worker: &Worker<C>, peer: Option<SocketAddr>, error: &(dyn std::error::Error + 'static)) {
+fn unread<C: Connector>(
+    worker: &Worker<C>,
+    peer: Option<SocketAddr>,
+    error: &(dyn std::error::Error + 'static),
+) {
     let Some(error) = error.downcast_ref::<hyper::Error>() else { return };
     if error.is_parse() {
         let status = if error.is_parse_too_large() { 431 } else { 400 };

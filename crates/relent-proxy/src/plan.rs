@@ -8,6 +8,7 @@ use relent::timer::{Clock, SystemTimer};
 use relent_config::{Config, Matcher, ProxyConfig};
 use relent_core::Policy;
 
+use crate::access::AccessLog;
 use crate::limit::Limits;
 use crate::metrics::{Gauges, TargetNames};
 use crate::upstream::Upstream;
@@ -20,6 +21,7 @@ pub(crate) struct Plan {
     pub(crate) targets: Vec<Target>,
     pub(crate) routes: Vec<Route>,
     pub(crate) limits: Arc<Limits>,
+    pub(crate) log: AccessLog,
 }
 
 /// An upstream under a policy, with what its calls share: one budget, one breaker, one memory, over all workers.
@@ -44,12 +46,13 @@ pub(crate) struct Route {
 
 impl Plan {
     /// `config` has been checked: its routes name upstreams and policies that exist.
-    pub(crate) fn new(config: Config, proxy: ProxyConfig) -> Plan {
+    pub(crate) fn new(config: Config, proxy: ProxyConfig, log: AccessLog) -> Plan {
         let names: Vec<String> = config.upstreams.keys().cloned().collect();
         let upstreams: Vec<_> =
             config.upstreams.into_iter().map(|(name, facts)| Arc::new(Upstream::new(name, facts))).collect();
         let mut plan = Plan {
             limits: Arc::new(Limits::new(&proxy)),
+            log,
             proxy,
             upstreams,
             targets: Vec::new(),
@@ -57,7 +60,9 @@ impl Plan {
         };
         for route in config.routes {
             let upstream = names.iter().position(|name| *name == route.upstream);
-            let (Some(upstream), Some(policy)) = (upstream, config.policies.get(&route.policy)) else { continue };
+            let (Some(upstream), Some(policy)) = (upstream, config.policies.get(&route.policy)) else {
+                continue;
+            };
             let target = plan.target(upstream, &route.policy, policy);
             plan.routes.push(Route { matcher: route.matcher, target });
         }
@@ -108,5 +113,13 @@ impl Gauges for Plan {
 
     fn replay_bytes(&self, target: usize) -> u64 {
         self.targets[target].memory.used()
+    }
+
+    fn requests_in_flight(&self) -> u32 {
+        self.limits.in_flight()
+    }
+
+    fn access_log_dropped(&self) -> u64 {
+        self.log.dropped()
     }
 }

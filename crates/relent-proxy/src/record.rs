@@ -3,14 +3,13 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::{HeaderMap, Request, header};
 use hyper::body::Incoming;
 use relent::timer::{Clock, SystemTimer};
 use relent_core::{Cause, Instant, Stop, StopReason};
 
-use crate::access::AccessLog;
 use crate::client::{BodyWatch, Connection};
 use crate::facts;
 use crate::limit::InFlight;
@@ -27,7 +26,6 @@ const LONGEST_PATH: usize = 2048;
 pub(crate) struct Listeners {
     pub(crate) plan: Arc<Plan>,
     pub(crate) metrics: Arc<Shard>,
-    pub(crate) log: AccessLog,
 }
 
 /// One call's record; dropped, it tells.
@@ -56,7 +54,7 @@ impl Record {
         now: Instant,
     ) -> Record {
         connection.begin();
-        let line = listeners.log.is_on().then(|| Box::new(line_of(connection.peer, request)));
+        let line = listeners.plan.log.is_on().then(|| Box::new(line_of(connection.peer, request)));
         Record {
             listeners: Arc::clone(listeners),
             connection: Arc::clone(connection),
@@ -191,8 +189,13 @@ impl Drop for Record {
                 line.error = Some("the client left before the end of the response".to_owned());
             }
             let target = self.call.target.map(|place| &listeners.plan.targets[place]);
-            let names = target.map(|target| (listeners.plan.upstream_of(target), target.policy_name.as_str()));
-            listeners.log.write(&self.call, &line, names.map(|(upstream, policy)| (&**upstream, policy)));
+            let names =
+                target.map(|target| (listeners.plan.upstream_of(target), target.policy_name.as_str()));
+            listeners.plan.log.write(
+                &self.call,
+                &line,
+                names.map(|(upstream, policy)| (&**upstream, policy)),
+            );
         }
     }
 }
@@ -228,22 +231,8 @@ fn cut(text: &str) -> String {
 /// A line for what was refused before it was a request.
 pub(crate) fn refused(listeners: &Listeners, client: Option<SocketAddr>, status: u16, error: String) {
     listeners.metrics.refused(status);
-    if !listeners.log.is_on() {
+    if !listeners.plan.log.is_on() {
         return;
     }
-    let call = facts::Call {
-        target: None,
-        status,
-        took: Duration::ZERO,
-        attempts: 0,
-        stop: None,
-        ambiguous: false,
-        broken: false,
-    };
-    let line = facts::Unread { time: wall(), client, error };
-    listeners.log.write_unread(&call, &line);
-}
-
-fn wall() -> SystemTime {
-    SystemTimer.wall()
+    listeners.plan.log.write_unread(status, &facts::Unread { time: SystemTimer.wall(), client, error });
 }

@@ -49,7 +49,10 @@ impl Body for LiveBody {
     type Data = Bytes;
     type Error = Broke;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broke>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broke>>> {
         let polled = match Pin::new(&mut self.incoming).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.idle.moved();
@@ -113,7 +116,10 @@ impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Broke;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broke>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broke>>> {
         let frame = ready!(self.next(cx));
         match &frame {
             Some(Ok(frame)) => {

@@ -97,18 +97,19 @@ pub struct Ended {
 /// [`StartError`]; nothing runs then.
 pub fn start(config: Config) -> Result<Proxy, StartError> {
     let proxy = config.proxy.clone().ok_or(StartError::NoProxy)?;
-    let log = AccessLog::open(&proxy.access_log).map_err(|error| StartError::log(&proxy.access_log, error))?;
+    let log =
+        AccessLog::open(&proxy.access_log).map_err(|error| StartError::log(&proxy.access_log, error))?;
     let count = proxy.workers.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
-    let plan = Arc::new(Plan::new(config, proxy));
-    let listener = bind(plan.proxy.listen).map_err(|source| StartError::Bind { addr: plan.proxy.listen, source })?;
+    let plan = Arc::new(Plan::new(config, proxy, log));
+    let listener =
+        bind(plan.proxy.listen).map_err(|source| StartError::Bind { addr: plan.proxy.listen, source })?;
     let worker = |source| StartError::Worker { source };
     let listening = listener.local_addr().map_err(worker)?;
     let (switches, drain, cut) = Switches::new(plan.proxy.grace);
     let metrics = crate::metrics::Metrics::new(plan.target_names(), count);
     let mut workers = Vec::with_capacity(count);
     for number in 0..count {
-        let listeners =
-            Arc::new(Listeners { plan: Arc::clone(&plan), metrics: metrics.shard(number), log: log.clone() });
+        let listeners = Arc::new(Listeners { plan: Arc::clone(&plan), metrics: metrics.shard(number) });
         let listener = listener.try_clone().map_err(worker)?;
         let worker_of = Worker::new(listeners, TcpConnector, drain.clone(), cut.clone());
         let runtime = Builder::new_current_thread().enable_all().build().map_err(worker)?;
@@ -156,7 +157,12 @@ impl Proxy {
 }
 
 /// A worker's thread, to its end; how many connections were cut.
-fn run(runtime: &Runtime, worker: Arc<Worker<TcpConnector>>, listener: TcpListener, switches: &Switches) -> usize {
+fn run(
+    runtime: &Runtime,
+    worker: Arc<Worker<TcpConnector>>,
+    listener: TcpListener,
+    switches: &Switches,
+) -> usize {
     runtime.block_on(async {
         let sweeping = Arc::clone(&worker);
         tokio::spawn(async move { sweeping.sweep().await });

@@ -93,4 +93,3 @@ where
         polled.unwrap_or_else(|_| Poll::Ready(Err(Refusal::Panicked)))
     }
 }
-

@@ -17,10 +17,10 @@ use relent_core::Instant;
 
 pub(crate) use attempt::{Broken, Parcel, Progress, Sent, send};
 pub use connect::{Connector, TcpConnector};
-pub(crate) use pick::Tried;
-pub(crate) use pool::Lease;
 use h2::Shared;
 use pick::Rotation;
+pub(crate) use pick::Tried;
+pub(crate) use pool::Lease;
 use pool::Pool;
 
 /// What all workers know of an upstream.

@@ -91,10 +91,12 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
                     self.connection.set_unread(true);
                     self.phase = Phase::Refusing(respond::refused_head(kind), 0);
                 }
-                Phase::Refusing(answer, sent) => match ready!(Pin::new(&mut self.io).poll_write(cx, &answer[*sent..])) {
-                    Ok(bytes) if bytes > 0 && *sent + bytes < answer.len() => *sent += bytes,
-                    _ => self.phase = Phase::Refused,
-                },
+                Phase::Refusing(answer, sent) => {
+                    match ready!(Pin::new(&mut self.io).poll_write(cx, &answer[*sent..])) {
+                        Ok(bytes) if bytes > 0 && *sent + bytes < answer.len() => *sent += bytes,
+                        _ => self.phase = Phase::Refused,
+                    }
+                }
                 _ => return Poll::Ready(()),
             }
         }

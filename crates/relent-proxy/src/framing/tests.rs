@@ -38,7 +38,10 @@ const TABLE: &[(&str, Option<FaultKind>)] = &[
     ("Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n", Some(FaultKind::LengthAndCoding)),
     ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", None),
     ("TRANSFER-ENCODING:\tChunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", None),
-    ("Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n", None),
+    (
+        "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
+        None,
+    ),
     ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", Some(FaultKind::BadCoding)),
     ("Transfer-Encoding: xchunked\r\n\r\n", Some(FaultKind::BadCoding)),
     ("Transfer-Encoding: gzip, chunked\r\n\r\n", Some(FaultKind::BadCoding)),

@@ -112,7 +112,9 @@ impl Inbound {
 
 /// An upgrade that the client asks for on this connection: HTTP/1.1 alone has that.
 fn upgrade(request: &mut Request<Incoming>) -> Option<Upgrade> {
-    if request.version() != Version::HTTP_11 || !fields::lists(request.headers(), &header::CONNECTION, "upgrade") {
+    if request.version() != Version::HTTP_11
+        || !fields::lists(request.headers(), &header::CONNECTION, "upgrade")
+    {
         return None;
     }
     let protocol = request.headers().get(header::UPGRADE)?.clone();
@@ -131,7 +133,9 @@ fn one_host(uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         return Err(Refusal::BadRequest("there are two host fields"));
     }
     match (uri.authority(), host) {
-        (Some(authority), Some(host)) if !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()) => {
+        (Some(authority), Some(host))
+            if !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()) =>
+        {
             Err(Refusal::BadRequest("host and :authority differ"))
         }
         (None, None) => Err(Refusal::BadRequest("there is no :authority")),

@@ -70,12 +70,15 @@ impl Pristine {
         parts.authority = match (self.uri.authority(), self.headers.get(header::HOST)) {
             (Some(authority), _) => Some(authority.clone()),
             (None, Some(host)) => Some(
-                host.as_bytes().try_into().map_err(|_| Refusal::BadRequest("the Host field names no host"))?,
+                host.as_bytes()
+                    .try_into()
+                    .map_err(|_| Refusal::BadRequest("the Host field names no host"))?,
             ),
             (None, None) => upstream.authorities.first().and_then(|host| host.as_bytes().try_into().ok()),
         };
         self.headers.remove(header::HOST);
-        self.uri = Uri::from_parts(parts).map_err(|_| Refusal::BadRequest("the target is none that can be sent on"))?;
+        self.uri = Uri::from_parts(parts)
+            .map_err(|_| Refusal::BadRequest("the target is none that can be sent on"))?;
         if inbound.trailers {
             self.headers.insert(header::TE, HeaderValue::from_static("trailers"));
         }

@@ -6,9 +6,7 @@ use std::time::Duration;
 use http::{Response, StatusCode};
 use relent::http::{Replay, RetryBody, failure_of_response, wire};
 use relent::timer::{Clock, SystemTimer};
-use relent_core::{
-    AttemptId, Cause, Credit, Failure, Instant, Launch, Session, Step, Stop, StopScope, Used,
-};
+use relent_core::{AttemptId, Cause, Credit, Failure, Instant, Launch, Session, Step, Stop, StopScope, Used};
 
 use super::Answer;
 use super::last::{Last, as_kept};

@@ -23,7 +23,8 @@ impl Connection {
         T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (counted, written) = Counted::new(io);
-        let (sender, connection) = Builder::new().max_buf_size(BUFFER).handshake(TokioIo::new(counted)).await?;
+        let (sender, connection) =
+            Builder::new().max_buf_size(BUFFER).handshake(TokioIo::new(counted)).await?;
         // How it ends is told to the request in flight; without one nobody wants to know.
         tokio::spawn(async move { drop(connection.with_upgrades().await) });
         Ok(Connection { sender, written })

@@ -76,7 +76,9 @@ enum Held {
     Nothing,
     Connection(Arc<Pool>, Connection),
     /// Other requests share the connection: only the place on it is given back, by its drop.
-    Stream { _place: Stream },
+    Stream {
+        _place: Stream,
+    },
 }
 
 impl Lease {

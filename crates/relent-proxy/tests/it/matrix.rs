@@ -53,7 +53,8 @@ async fn a_key_makes_a_post_like_a_put_where_it_is_honoured() {
         for (policy, expected) in [(KEYED, safe), (PLAIN, unsafe_)] {
             let rig = Rig::new(policy, [failure.clone(), Act::ok("")]);
             let response = rig.send(&request("POST", true)).await;
-            let keys: Vec<_> = rig.seen().iter().map(|seen| seen.field("idempotency-key").map(str::to_owned)).collect();
+            let keys: Vec<_> =
+                rig.seen().iter().map(|seen| seen.field("idempotency-key").map(str::to_owned)).collect();
             assert_eq!(keys.len(), expected, "{what}: {response:?}");
             assert!(keys.iter().all(|key| key.as_deref() == Some("order-7")), "{what}: {keys:?}");
         }

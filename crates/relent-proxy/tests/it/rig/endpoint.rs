@@ -159,5 +159,6 @@ async fn act_on(io: &mut DuplexStream, act: Act) -> bool {
 }
 
 fn answer(status: u16, fields: &str, text: &str) -> Vec<u8> {
-    format!("HTTP/1.1 {status} Some Words\r\ncontent-length: {}\r\n{fields}\r\n{text}", text.len()).into_bytes()
+    format!("HTTP/1.1 {status} Some Words\r\ncontent-length: {}\r\n{fields}\r\n{text}", text.len())
+        .into_bytes()
 }
