@@ -9,6 +9,7 @@ mod route;
 mod upstream;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use toml::de::DeTable;
 
@@ -26,12 +27,15 @@ const VERSION: i128 = 1;
 /// The most tables of one kind.
 const MOST: usize = 1000;
 
-/// Reads the whole document.
-pub(crate) fn compile(root: &DeTable<'_>, report: &mut Report) -> Config {
+/// Where the fields of each policy are set.
+pub(crate) type Spans = BTreeMap<String, Vec<(&'static str, Range<usize>)>>;
+
+/// Reads the whole document, and where the fields of its policies are set.
+pub(crate) fn compile(root: &DeTable<'_>, report: &mut Report) -> (Config, Spans) {
     let root = Table::new(root, 0..0, "the file");
     if check_version(&root, report).is_none() {
         // The fields of another version are unknown here: only their number would be told.
-        return Config::default();
+        return (Config::default(), Spans::new());
     }
     root.refuse_unknown(&FIELDS, &[], report);
     let policies = named_tables(&root, "policy", "[policy.api]", report);
@@ -40,14 +44,17 @@ pub(crate) fn compile(root: &DeTable<'_>, report: &mut Report) -> Config {
     let proxy = root.item("proxy").and_then(|item| proxy::read(&item, report));
     let routes = route::read_all(&root, &names, report);
     let listen = proxy.as_ref().map(|proxy| proxy.listen);
+    let read = read_each(&policies, |table| policy::read(table, report));
+    let spans = read.iter().map(|(name, (_, spans))| (name.clone(), spans.clone())).collect();
     let config = Config {
-        policies: read_each(&policies, |table| policy::read(table, report)),
+        policies: read.into_iter().map(|(name, (policy, _))| (name, policy)).collect(),
         upstreams: read_each(&upstreams, |table| upstream::read(table, listen, report)),
         proxy,
         routes,
+        origins: BTreeMap::new(),
     };
     check_proxy_and_routes(&root, &config.routes, report);
-    config
+    (config, spans)
 }
 
 /// The named tables under `kind`, by name.

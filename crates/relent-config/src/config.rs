@@ -5,7 +5,7 @@ use std::fmt;
 
 use relent_core::Policy;
 
-use crate::{ProxyConfig, Route, Upstream, nearest, quoted};
+use crate::{ProxyConfig, Route, Setting, Upstream, nearest, quoted, settings};
 
 /// How many names an error lists.
 const LISTED: usize = 12;
@@ -23,6 +23,8 @@ pub struct Config {
     /// The proxy's routes, in their order; the first that matches wins. Each names a policy and an upstream that exist,
     /// and none is hidden by those before it.
     pub routes: Vec<Route>,
+    /// Where the file sets the fields of each policy, by their names in [`Setting`](crate::Setting).
+    pub(crate) origins: BTreeMap<String, BTreeMap<&'static str, String>>,
 }
 
 impl Config {
@@ -35,6 +37,30 @@ impl Config {
             name: name.to_owned(),
             mend: offer(name, self.policies.keys().map(String::as_str)),
         })
+    }
+}
+
+impl Config {
+    /// Every field of a policy as the file would write it, and where it comes from; empty if there is no such policy.
+    ///
+    /// ```
+    /// use relent_config::{Origin, parse};
+    ///
+    /// let config = parse("relent.toml", "version = 1\n[policy.api]\nattempts = 4\n")?;
+    /// let settings = config.settings("api");
+    /// let of = |name| settings.iter().find(|setting| setting.name == name).unwrap();
+    /// assert_eq!((of("attempts").value.as_str(), of("attempts").origin.to_string()), ("4", "relent.toml:3:12".into()));
+    /// assert_eq!((of("deadline").value.as_str(), &of("deadline").origin), ("15s", &Origin::Default));
+    /// # Ok::<(), relent_config::ConfigErrors>(())
+    /// ```
+    pub fn settings(&self, policy: &str) -> Vec<Setting> {
+        let nowhere = BTreeMap::new();
+        let origins = self.origins.get(policy);
+        let known = origins.is_some();
+        match self.policies.get(policy) {
+            Some(policy) => settings::of(policy, origins.unwrap_or(&nowhere), known),
+            None => Vec::new(),
+        }
     }
 }
 

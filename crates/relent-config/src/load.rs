@@ -1,11 +1,13 @@
 //! From a path or a text to a [`Config`].
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::Path;
 
-use crate::compile::compile;
-use crate::diagnostic::{ConfigErrors, Diagnostic};
+use crate::compile::{Spans, compile};
+use crate::diagnostic::{ConfigErrors, Diagnostic, Place};
 use crate::quoted;
 use crate::report::{Fault, Report};
 use crate::source::Source;
@@ -44,9 +46,24 @@ pub fn parse(name: &str, text: &str) -> Result<Config, ConfigErrors> {
     let source = Source::new(name, text);
     let mut report = Report::default();
     let document = text::parse(&source, &mut report);
-    let config = document.root.as_ref().map(|root| compile(root, &mut report));
+    let read = document.root.as_ref().map(|root| compile(root, &mut report));
     document.weak.into_iter().for_each(|fault| report.add_weak(fault));
-    report.finish(config.unwrap_or_default(), &source)
+    let (mut config, spans) = read.unwrap_or_default();
+    config.origins = origins(spans, &source);
+    report.finish(config, &source)
+}
+
+/// Where each field is set, as an error would name it.
+fn origins(spans: Spans, source: &Source<'_>) -> BTreeMap<String, BTreeMap<&'static str, String>> {
+    let file = quoted::plain(source.name());
+    let place = |span| {
+        let place = Place::new(source, span);
+        format!("{file}:{}:{}", place.line(), place.column())
+    };
+    let of_policy = |spans: Vec<(&'static str, Range<usize>)>| {
+        spans.into_iter().map(|(name, span)| (name, place(span))).collect()
+    };
+    spans.into_iter().map(|(name, spans)| (name, of_policy(spans))).collect()
 }
 
 /// All bytes, or one more than are read.

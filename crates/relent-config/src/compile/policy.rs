@@ -6,12 +6,17 @@ mod draft;
 mod handles;
 mod retry_on;
 
+use std::ops::Range;
+
 use relent_core::{Nested, Policy, RepeatRule};
 
 use crate::report::{Fault, Report};
 use crate::text::{Item, Table};
 
 use draft::Draft;
+
+/// Where fields are set, by name.
+pub(super) type Spans = Vec<(&'static str, Range<usize>)>;
 
 /// Reads one field into the draft; `None` if it was refused.
 type Reader = fn(&mut Draft, &Item<'_>, &mut Report) -> Option<()>;
@@ -60,8 +65,8 @@ const INNER: [(&str, &[&str]); 2] = [("backoff", &backoff::FIELDS), ("budget", &
 /// The longest reason.
 const LONGEST_REASON: usize = 1000;
 
-/// Reads a whole policy. `None` if anything in it was refused.
-pub(super) fn read(table: &Table<'_>, report: &mut Report) -> Option<Policy> {
+/// Reads a whole policy, and where its fields are set. `None` if anything in it was refused.
+pub(super) fn read(table: &Table<'_>, report: &mut Report) -> Option<(Policy, Spans)> {
     let faults = report.total();
     table.refuse_unknown(&READERS.map(|(name, _)| name), &INNER, report);
     let mut draft = Draft::default();
@@ -77,7 +82,7 @@ pub(super) fn read(table: &Table<'_>, report: &mut Report) -> Option<Policy> {
     if let Some(policy) = &policy {
         check_waiting(policy, &draft, table, report);
     }
-    policy.filter(|_| report.total() == faults)
+    policy.filter(|_| report.total() == faults).map(|policy| (policy, draft.spans()))
 }
 
 /// The reason is for the next reader of the file; here it only has to be one.

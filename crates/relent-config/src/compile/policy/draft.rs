@@ -74,6 +74,11 @@ impl Draft {
         !names.iter().any(|name| self.fields.get(name).is_some_and(|field| field.spoilt))
     }
 
+    /// Every field that the file sets.
+    pub(super) fn spans(self) -> Vec<(&'static str, Range<usize>)> {
+        self.fields.into_iter().map(|(name, field)| (name, field.span)).collect()
+    }
+
     pub(super) fn is_set(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }

@@ -1,0 +1,151 @@
+//! A policy written out, field by field, each with where it comes from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use relent_core::{Cause, Deposit, Jitter, Nested, Policy, RepeatRule};
+
+use crate::{format_duration, format_size};
+
+/// A field of a policy in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Setting {
+    /// The field, as in `backoff.base`.
+    pub name: &'static str,
+    /// Its value, as a policy file would write it, without quotes.
+    pub value: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The default.
+    Default,
+    /// A place in a file: name, line and column.
+    File(String),
+    /// The program that made the configuration: its flags, say. What equals the default counts as that.
+    Program,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File(place) => f.write_str(place),
+            Origin::Program => f.write_str("program"),
+        }
+    }
+}
+
+/// All fields, with the key by which a file's places know them.
+pub(crate) fn of(policy: &Policy, origins: &BTreeMap<&'static str, String>, from_file: bool) -> Vec<Setting> {
+    let defaults = values(&Policy::default());
+    let value = values(policy).into_iter().zip(defaults);
+    value
+        .map(|((name, keys, value), (_, _, default))| {
+            let place = keys.iter().find_map(|key| origins.get(key));
+            let origin = match place {
+                Some(place) => Origin::File(place.clone()),
+                None if from_file || value == default => Origin::Default,
+                None => Origin::Program,
+            };
+            Setting { name, value, origin }
+        })
+        .collect()
+}
+
+type Row = (&'static str, &'static [&'static str], String);
+
+fn values(policy: &Policy) -> Vec<Row> {
+    let backoff = policy.backoff();
+    let bound = |length: Option<_>| length.map_or("none".to_owned(), format_duration);
+    let mut rows: Vec<Row> = vec![
+        ("attempts", &["attempts"], policy.attempts().to_string()),
+        ("backoff.base", &["base"], format_duration(backoff.base())),
+        ("backoff.cap", &["cap"], format_duration(backoff.cap())),
+        ("backoff.multiplier", &["multiplier"], backoff.multiplier().to_string()),
+        ("backoff.jitter", &["jitter"], jitter(backoff.jitter())),
+        ("backoff.floor", &["floor"], format_duration(backoff.floor())),
+        ("attempt_timeout", &["attempt_timeout"], bound(policy.attempt_timeout())),
+        ("deadline", &["deadline"], bound(policy.deadline())),
+        ("min_attempt_time", &["min_attempt_time"], format_duration(policy.min_attempt_time())),
+        ("throttled_base", &["throttled_base"], format_duration(policy.throttled_base())),
+        ("max_hint", &["max_hint"], format_duration(policy.max_hint())),
+        ("max_waiting", &["max_waiting"], policy.max_waiting().to_string()),
+        ("repeat", &["repeat"], repeat(policy.repeat()).to_owned()),
+        ("retry_on", &["retry_on"], retry_on(policy)),
+        ("nested", &["nested"], nested(policy.nested()).to_owned()),
+        ("replay_limit", &["replay_limit"], format_size(policy.replay_limit())),
+        ("replay_total", &["replay_total"], format_size(policy.replay_total())),
+    ];
+    rows.push(("budget", &["budget"], budget(policy)));
+    rows.push(("breaker", &["breaker"], breaker(policy)));
+    rows
+}
+
+fn budget(policy: &Policy) -> String {
+    let Some(budget) = policy.budget() else { return "none".to_owned() };
+    let deposit = if budget.deposit == Deposit::Request { "request" } else { "success" };
+    format!(
+        "{{ ratio = {}, window = \"{}\", deposit = \"{deposit}\", reserve = {}, reserve_per_second = {} }}",
+        budget.ratio,
+        format_duration(budget.window),
+        budget.reserve_for(policy.attempts()),
+        budget.reserve_per_second
+    )
+}
+
+fn breaker(policy: &Policy) -> String {
+    match policy.breaker() {
+        Some(breaker) => format!(
+            "{{ retries_only = {{ failure_rate = {}, window = \"{}\", minimum_calls = {} }} }}",
+            breaker.failure_rate,
+            format_duration(breaker.window),
+            breaker.minimum_calls
+        ),
+        None => "none".to_owned(),
+    }
+}
+
+fn jitter(jitter: Jitter) -> String {
+    match jitter {
+        Jitter::None => "none".to_owned(),
+        Jitter::Full => "full".to_owned(),
+        Jitter::Equal => "equal".to_owned(),
+        Jitter::Decorrelated => "decorrelated".to_owned(),
+        Jitter::DecorrelatedBounded => "decorrelated-bounded".to_owned(),
+        Jitter::Proportional(x) => format!("{{ proportional = {x} }}"),
+        Jitter::Additive(x) => format!("{{ additive = {x} }}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn repeat(rule: RepeatRule) -> &'static str {
+    match rule {
+        RepeatRule::Never => "never",
+        RepeatRule::KeyHonoured => "key-honoured",
+        RepeatRule::Always => "always",
+        _ => "idempotent-methods",
+    }
+}
+
+fn nested(nested: Nested) -> &'static str {
+    match nested {
+        Nested::PassThrough => "pass-through",
+        Nested::Allow => "allow",
+        _ => "credit",
+    }
+}
+
+fn retry_on(policy: &Policy) -> String {
+    let set = policy.retry_on();
+    let words = [("connect", Cause::Connect), ("reset", Cause::Reset), ("timeout", Cause::Timeout)];
+    let words =
+        words.into_iter().filter(|(_, cause)| set.contains(*cause)).map(|(word, _)| format!("\"{word}\""));
+    let all: Vec<String> = words.chain(set.statuses().map(|status| status.to_string())).collect();
+    format!("[{}]", all.join(", "))
+}
