@@ -4,6 +4,7 @@
 //! one list, in `stack.rs`. [`Engine`] is the same without sockets.
 
 mod access;
+mod admin;
 mod client;
 mod clock;
 mod deadline;

@@ -1,13 +1,48 @@
 //! Every error becomes a response here, and nowhere else.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
 use relent_core::{Cause, Stop, StopReason};
 use serde_json::{Map, Value, json};
 
 use crate::client::BodyFault;
 use crate::framing::FaultKind;
+
+/// A body of one text.
+#[derive(Debug)]
+pub(crate) struct OneText(Option<Bytes>);
+
+impl OneText {
+    pub(crate) fn new(text: Bytes) -> OneText {
+        OneText(Some(text).filter(|text| !text.is_empty()))
+    }
+}
+
+impl Body for OneText {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|text| Ok(Frame::data(text))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |text| text.len() as u64))
+    }
+}
 
 /// Why the proxy itself has to answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use relent::timer::{Clock, SystemTimer};
 
 use crate::idle::IdleGuard;
 use crate::record::Record;
+use crate::respond::OneText;
 use crate::upstream::Lease;
 
 /// A body as it comes from an endpoint. At its end the connection goes back to its pool; dropped before, it ends.
@@ -92,7 +93,7 @@ pub(crate) struct ResponseBody {
 enum Source {
     Upstream(RetryBody<LiveBody>),
     /// The proxy's own words.
-    Own(Option<Bytes>),
+    Own(OneText),
 }
 
 impl ResponseBody {
@@ -101,13 +102,13 @@ impl ResponseBody {
     }
 
     pub(crate) fn own(text: Bytes, record: Record) -> ResponseBody {
-        ResponseBody { source: Source::Own(Some(text)), record }
+        ResponseBody { source: Source::Own(OneText::new(text)), record }
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broke>>> {
         match &mut self.source {
             Source::Upstream(body) => Pin::new(body).poll_frame(cx),
-            Source::Own(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Source::Own(text) => Pin::new(text).poll_frame(cx).map_err(|never| match never {}),
         }
     }
 }
@@ -136,14 +137,14 @@ impl Body for ResponseBody {
     fn is_end_stream(&self) -> bool {
         match &self.source {
             Source::Upstream(body) => body.is_end_stream(),
-            Source::Own(text) => text.as_ref().is_none_or(Bytes::is_empty),
+            Source::Own(text) => text.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Upstream(body) => body.size_hint(),
-            Source::Own(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
+            Source::Own(text) => text.size_hint(),
         }
     }
 }

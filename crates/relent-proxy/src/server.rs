@@ -14,7 +14,9 @@ use tokio::net::TcpSocket;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::access::AccessLog;
+use crate::admin::{self, Admin, Pages};
 use crate::engine::Switches;
+use crate::metrics::Metrics;
 use crate::plan::Plan;
 use crate::record::Listeners;
 use crate::upstream::TcpConnector;
@@ -81,6 +83,8 @@ pub struct Proxy {
     admin: Option<SocketAddr>,
     switches: Switches,
     workers: Vec<JoinHandle<usize>>,
+    /// Ends after them.
+    pages: Option<Admin>,
 }
 
 /// How a proxy has ended.
@@ -99,6 +103,7 @@ pub fn start(config: Config) -> Result<Proxy, StartError> {
     let proxy = config.proxy.clone().ok_or(StartError::NoProxy)?;
     let log =
         AccessLog::open(&proxy.access_log).map_err(|error| StartError::log(&proxy.access_log, error))?;
+    let shown = admin::config_page(&config);
     let count = proxy.workers.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let plan = Arc::new(Plan::new(config, proxy, log));
     let listener =
@@ -106,7 +111,10 @@ pub fn start(config: Config) -> Result<Proxy, StartError> {
     let worker = |source| StartError::Worker { source };
     let listening = listener.local_addr().map_err(worker)?;
     let (switches, drain, cut) = Switches::new(plan.proxy.grace);
-    let metrics = crate::metrics::Metrics::new(plan.target_names(), count);
+    let metrics = Arc::new(Metrics::new(plan.target_names(), count));
+    let pages =
+        Pages { metrics: Arc::clone(&metrics), plan: Arc::clone(&plan), drain: drain.clone(), config: shown };
+    let (admin, pages) = start_admin(&plan, pages)?;
     let mut workers = Vec::with_capacity(count);
     for number in 0..count {
         let listeners = Arc::new(Listeners { plan: Arc::clone(&plan), metrics: metrics.shard(number) });
@@ -118,7 +126,17 @@ pub fn start(config: Config) -> Result<Proxy, StartError> {
         let thread = thread.spawn(move || run(&runtime, Arc::new(worker_of), listener, &switches));
         workers.push(thread.map_err(worker)?);
     }
-    Ok(Proxy { listening, admin: None, switches, workers })
+    Ok(Proxy { listening, admin, switches, workers, pages })
+}
+
+/// The admin pages, where they are wanted; and where they are.
+fn start_admin(plan: &Plan, pages: Pages) -> Result<(Option<SocketAddr>, Option<Admin>), StartError> {
+    let Some(addr) = plan.proxy.admin else { return Ok((None, None)) };
+    let failed = |source| StartError::Admin { addr, source };
+    let listener = bind(addr).map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    let admin = Admin::start(listener, Arc::new(pages)).map_err(failed)?;
+    Ok((Some(bound), Some(admin)))
 }
 
 /// Bound once, and duplicated for each worker: `SO_REUSEPORT` would hide a port that another program has, and lose the
@@ -152,6 +170,7 @@ impl Proxy {
     /// Waits until everything has ended.
     pub fn join(self) -> Ended {
         let cut = self.workers.into_iter().map(|worker| worker.join().unwrap_or(0)).sum();
+        drop(self.pages);
         Ended { cut }
     }
 }
