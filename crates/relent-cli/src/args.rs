@@ -1,9 +1,11 @@
 //! The arguments as typed. What they mean is worked out in `command`.
 
 mod policy;
+mod proxy;
 mod value;
 
 pub(crate) use policy::{Bound, PolicyArgs, Standard};
+pub(crate) use proxy::ProxyArgs;
 pub(crate) use value::ExitCodes;
 
 use std::ffi::OsString;
@@ -29,6 +31,7 @@ Examples:
   relent demo                                  what retries do to a struggling service, live
   relent run -- curl --fail https://example.org/health
   relent explain --attempts 9 --base 100ms --cap 10s
+  relent proxy --listen 127.0.0.1:8080 --upstream http://127.0.0.1:9000
 
 Exit codes:
     0  done
@@ -45,6 +48,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     Run(RunArgs),
     Explain(ExplainArgs),
+    Proxy(ProxyArgs),
 }
 
 /// Run a command, and again while it fails

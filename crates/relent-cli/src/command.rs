@@ -3,6 +3,8 @@
 mod demo;
 mod explain;
 #[cfg(unix)]
+mod proxy;
+#[cfg(unix)]
 mod run;
 
 pub(crate) use demo::DemoArgs;
@@ -15,6 +17,10 @@ pub(crate) fn run(command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => demo::demo(args),
         Command::Explain(args) => explain::explain(args),
+        #[cfg(unix)]
+        Command::Proxy(args) => proxy::proxy(args),
+        #[cfg(not(unix))]
+        Command::Proxy(_) => Err(Failure::failed("relent proxy needs signals, which this system has not")),
         #[cfg(unix)]
         Command::Run(args) => run::run(args),
         #[cfg(not(unix))]

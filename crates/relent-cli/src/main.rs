@@ -1,4 +1,4 @@
-//! The program `relent`: retry a command, explain a policy, watch a demonstration.
+//! The program `relent`: retry a command, retry on the wire, explain a policy, watch a demonstration.
 //!
 //! This file parses, runs and exits. What was typed is in `args`, what was meant in `command`, what the exit codes say in
 //! `exit`, and how things look on a terminal in `render`.

@@ -4,13 +4,13 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use relent::timer::{Clock, SystemTimer, Timer};
 use relent_config::{AccessLog as LogTo, Config};
-use tokio::net::TcpSocket;
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::access::AccessLog;
@@ -23,7 +23,7 @@ use crate::upstream::TcpConnector;
 use crate::worker::Worker;
 
 /// Connections that the system holds for us while all workers are busy.
-const BACKLOG: u32 = 4096;
+const BACKLOG: i32 = 4096;
 /// After an `accept` that failed for want of descriptors, say.
 const BREATH: Duration = Duration::from_millis(10);
 
@@ -118,15 +118,43 @@ pub fn start(config: Config) -> Result<Proxy, StartError> {
     let mut workers = Vec::with_capacity(count);
     for number in 0..count {
         let listeners = Arc::new(Listeners { plan: Arc::clone(&plan), metrics: metrics.shard(number) });
-        let listener = listener.try_clone().map_err(worker)?;
-        let worker_of = Worker::new(listeners, TcpConnector, drain.clone(), cut.clone());
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(worker)?;
-        let switches = switches.clone();
-        let thread = thread::Builder::new().name(format!("relent-{number}"));
-        let thread = thread.spawn(move || run(&runtime, Arc::new(worker_of), listener, &switches));
-        workers.push(thread.map_err(worker)?);
+        let own = Worker::new(listeners, TcpConnector, drain.clone(), cut.clone());
+        let started =
+            listener.try_clone().and_then(|listener| spawn(number, own, listener, switches.clone()));
+        match started {
+            Ok(thread) => workers.push(thread),
+            Err(source) => {
+                // Those that run already have nothing to finish.
+                switches.drain();
+                return Err(StartError::Worker { source });
+            }
+        }
     }
     Ok(Proxy { listening, admin, switches, workers, pages })
+}
+
+/// A worker's thread, once its runtime is there.
+fn spawn(
+    number: usize,
+    worker: Worker<TcpConnector>,
+    listener: TcpListener,
+    switches: Switches,
+) -> io::Result<JoinHandle<usize>> {
+    let (tell, told) = mpsc::sync_channel(1);
+    let thread = thread::Builder::new().name(format!("relent-{number}")).spawn(move || {
+        // Made here, since a runtime may not end where an async function calls.
+        let runtime = match Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                drop(tell.send(Err(error)));
+                return 0;
+            }
+        };
+        drop(tell.send(Ok(())));
+        run(&runtime, Arc::new(worker), listener, &switches)
+    })?;
+    told.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended")))?;
+    Ok(thread)
 }
 
 /// The admin pages, where they are wanted; and where they are.
@@ -142,12 +170,13 @@ fn start_admin(plan: &Plan, pages: Pages) -> Result<(Option<SocketAddr>, Option<
 /// Bound once, and duplicated for each worker: `SO_REUSEPORT` would hide a port that another program has, and lose the
 /// connections in a worker's queue when it ends.
 fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
-    let runtime = Builder::new_current_thread().enable_io().build()?;
-    let _inside = runtime.enter();
-    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(addr)?;
-    socket.listen(BACKLOG)?.into_std()
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
+    // A port whose last connections are still being closed may be taken again.
+    socket.set_reuse_address(true)?;
+    socket.bind(&addr.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
 }
 
 impl Proxy {
