@@ -5,5 +5,5 @@ mod connection;
 mod io;
 
 pub(crate) use body::{BodyFault, BodyWatch, RequestBody};
-pub(crate) use connection::{Connection, Connections, Order, Patience};
+pub(crate) use connection::{Connection, Connections, Order, Patience, Running};
 pub(crate) use io::ClientIo;

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use relent::timer::{Clock, SystemTimer};
 use relent_core::{Cause, Instant, Stop, StopReason};
 
-use crate::client::{BodyWatch, Connection};
+use crate::client::{BodyWatch, Connection, Running};
 use crate::facts;
 use crate::limit::InFlight;
 use crate::metrics::Shard;
@@ -32,7 +32,7 @@ pub(crate) struct Listeners {
 #[derive(Debug)]
 pub(crate) struct Record {
     listeners: Arc<Listeners>,
-    connection: Arc<Connection>,
+    running: Running,
     began: Instant,
     call: facts::Call,
     line: Option<Box<facts::Line>>,
@@ -49,15 +49,14 @@ impl Record {
     /// A request has come.
     pub(crate) fn open(
         listeners: &Arc<Listeners>,
-        connection: &Arc<Connection>,
+        running: Running,
         request: &Request<Incoming>,
         now: Instant,
     ) -> Record {
-        connection.begin();
-        let line = listeners.plan.log.is_on().then(|| Box::new(line_of(connection.peer, request)));
+        let line = listeners.plan.log.is_on().then(|| Box::new(line_of(running.0.peer, request)));
         Record {
             listeners: Arc::clone(listeners),
-            connection: Arc::clone(connection),
+            running,
             began: now,
             call: facts::Call {
                 target: None,
@@ -155,7 +154,7 @@ impl Record {
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {
-        &self.connection
+        &self.running.0
     }
 
     /// So many bytes of the response were handed on.
@@ -178,7 +177,6 @@ impl Record {
 
 impl Drop for Record {
     fn drop(&mut self) {
-        self.connection.end();
         self.call.took = SystemTimer.now().since(self.began);
         self.call.broken = (self.broken || !self.whole) && self.call.status != CLIENT_GONE;
         let listeners = &self.listeners;

@@ -6,7 +6,12 @@ use crate::respond::Refusal;
 
 /// The target of the first route for this method, host and path.
 pub(crate) fn find<'a>(plan: &'a Plan, inbound: &Inbound) -> Result<&'a Target, Refusal> {
-    let (method, host, path) = (inbound.method.as_str(), inbound.host(), inbound.uri.path());
+    let (method, host) = (inbound.method.as_str(), inbound.host());
+    // `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7).
+    let path = match inbound.uri.path() {
+        "*" => "/",
+        path => path,
+    };
     let route = plan.routes.iter().find(|route| route.matcher.matches(method, host, path));
     route.map(|route| &plan.targets[route.target]).ok_or(Refusal::NoRoute)
 }

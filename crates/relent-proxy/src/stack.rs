@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use pin_project_lite::pin_project;
 use relent::timer::{Clock, SystemTimer};
 
-use crate::client::Connection;
+use crate::client::{Connection, Running};
 use crate::record::Record;
 use crate::request::Inbound;
 use crate::respond::Refusal;
@@ -23,13 +23,13 @@ use crate::{deadline, finish, retry, route};
 /// Answers a request, whatever happens.
 pub(crate) async fn serve<C: Connector>(
     worker: Arc<Worker<C>>,
-    connection: Arc<Connection>,
+    running: Running,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
     let now = SystemTimer.now();
     let version = request.version();
     // access log: outermost, so that it sees everything, the refusals and the clients that leave too.
-    let mut record = Record::open(&worker.listeners, &connection, &request, now);
+    let mut record = Record::open(&worker.listeners, running, &request, now);
     // respond: turns every error from below into one well-formed answer, and a panic into one lost request.
     let answer = Unwinding { inner: forward(&worker, request, now, &mut record) }.await;
     finish::response(&worker.listeners.plan.proxy, version, answer, record)
@@ -67,8 +67,9 @@ pub(crate) fn service<C: Connector>(
     Future: Future<Output = Result<Response<ResponseBody>, Infallible>> + Send,
 > {
     hyper::service::service_fn(move |request| {
-        let (worker, connection) = (Arc::clone(&worker), Arc::clone(&connection));
-        async move { Ok(serve(worker, connection, request).await) }
+        // From this moment on, though the future may be polled later.
+        let (worker, running) = (Arc::clone(&worker), connection.begin());
+        async move { Ok(serve(worker, running, request).await) }
     })
 }
 

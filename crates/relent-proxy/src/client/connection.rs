@@ -28,9 +28,25 @@ pub(crate) struct Connection {
     unread: AtomicBool,
     /// It has changed its protocol (101).
     tunnel: AtomicBool,
+    /// A head is refused as soon as nothing runs.
+    refusing: AtomicBool,
     http2: AtomicBool,
     order: AtomicU8,
     waker: Mutex<Option<Waker>>,
+}
+
+/// A request on a connection, until the end of its response.
+#[derive(Debug)]
+pub(crate) struct Running(pub(crate) Arc<Connection>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let running = &self.0.running;
+        running.store(running.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
+        if self.0.refusing.load(Ordering::Relaxed) {
+            self.0.wake();
+        }
+    }
 }
 
 /// What a connection is told to do.
@@ -54,6 +70,7 @@ impl Connection {
             writes: AtomicU64::new(0),
             unread: AtomicBool::new(false),
             tunnel: AtomicBool::new(false),
+            refusing: AtomicBool::new(false),
             http2: AtomicBool::new(false),
             order: AtomicU8::new(0),
             waker: Mutex::new(None),
@@ -61,14 +78,10 @@ impl Connection {
     }
 
     /// A request has begun.
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin(self: &Arc<Self>) -> Running {
         self.begun.store(self.begun.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.running.store(self.running.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    }
-
-    /// ... and ended.
-    pub(crate) fn end(&self) {
-        self.running.store(self.running.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
+        Running(Arc::clone(self))
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -96,6 +109,12 @@ impl Connection {
 
     pub(crate) fn set_unread(&self, unread: bool) {
         self.unread.store(unread, Ordering::Relaxed);
+    }
+
+    /// A head is to be refused; the end of the request before it wakes the connection's task.
+    pub(crate) fn set_refusing(&self) {
+        self.refusing.store(true, Ordering::Relaxed);
+        self.inside_head.store(false, Ordering::Relaxed);
     }
 
     pub(crate) fn set_tunnel(&self) {
@@ -130,9 +149,13 @@ impl Connection {
     fn tell(&self, order: Order) {
         if self.order() < order {
             self.order.store(order as u8, Ordering::Relaxed);
-            let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            waker.into_iter().for_each(Waker::wake);
+            self.wake();
         }
+    }
+
+    fn wake(&self) {
+        let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        waker.into_iter().for_each(Waker::wake);
     }
 }
 

@@ -71,6 +71,7 @@ impl<T> ClientIo<T> {
         }
         if let Err(Fault { keep, kind, in_head }) = checked {
             buffer.set_filled(before + keep);
+            self.connection.set_refusing();
             self.phase = if in_head { Phase::Faulty(kind) } else { Phase::BadBody(kind) };
         }
     }

@@ -10,6 +10,7 @@ pub(crate) use message::{Request, Response};
 
 use std::collections::HashMap;
 use std::io;
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
 use relent_proxy::{Connector, Engine};
@@ -37,8 +38,29 @@ impl Connector for Network {
 /// A proxy with its endpoints.
 pub(crate) struct Rig {
     pub(crate) engine: Engine<Network>,
-    pub(crate) network: Network,
     pub(crate) endpoints: Vec<Endpoint>,
+    lines: Option<Mutex<Receiver<Vec<u8>>>>,
+}
+
+/// How the endpoint at this place is reached.
+fn authority(place: usize) -> String {
+    format!("10.0.0.{}:80", place + 1)
+}
+
+/// The access log, line by line.
+struct Pipe(std::sync::mpsc::Sender<Vec<u8>>);
+
+impl io::Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            drop(self.0.send(line.to_vec()));
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// No jitter and no budget, so that what happens follows from the script alone.
@@ -66,28 +88,83 @@ impl Rig {
         upstream: &str,
         endpoints: impl IntoIterator<Item = Endpoint>,
     ) -> Rig {
+        Rig::build(proxy, policy, upstream, endpoints, None)
+    }
+
+    /// The same as `with`, its access log to be read by [`line`](Rig::line).
+    pub(crate) fn logged(policy: &str, upstream: &str, endpoints: impl IntoIterator<Item = Endpoint>) -> Rig {
+        let (sender, lines) = std::sync::mpsc::channel();
+        let mut rig = Rig::build("", policy, upstream, endpoints, Some(Pipe(sender)));
+        rig.lines = Some(Mutex::new(lines));
+        rig
+    }
+
+    /// A whole file, whose endpoints are 10.0.0.1:80 and so on.
+    pub(crate) fn from_text(text: &str, endpoints: impl IntoIterator<Item = Endpoint>) -> Rig {
+        Rig::start(text, endpoints.into_iter().collect(), None)
+    }
+
+    fn build(
+        proxy: &str,
+        policy: &str,
+        upstream: &str,
+        endpoints: impl IntoIterator<Item = Endpoint>,
+        log: Option<Pipe>,
+    ) -> Rig {
         let endpoints: Vec<Endpoint> = endpoints.into_iter().collect();
-        let network = Network::default();
-        let mut urls = Vec::new();
-        for (place, endpoint) in endpoints.iter().enumerate() {
-            let authority = format!("10.0.0.{}:80", place + 1);
-            urls.push(format!("\"http://{authority}\""));
-            network.0.lock().unwrap().insert(authority, endpoint.clone());
-        }
+        let urls: Vec<_> =
+            (0..endpoints.len()).map(|place| format!("\"http://{}\"", authority(place))).collect();
         let text = format!(
             "version = 1\n[proxy]\nlisten = \"127.0.0.1:0\"\n{proxy}\n\
              [policy.p]\n{policy}\n[upstream.u]\nendpoints = [{}]\n{upstream}\n\
              [[route]]\nupstream = \"u\"\npolicy = \"p\"\n",
             urls.join(", ")
         );
-        let mut config = relent_config::parse("rig.toml", &text).unwrap();
+        Rig::start(&text, endpoints, log)
+    }
+
+    fn start(text: &str, endpoints: Vec<Endpoint>, log: Option<Pipe>) -> Rig {
+        let network = Network::default();
+        for (place, endpoint) in endpoints.iter().enumerate() {
+            network.0.lock().unwrap().insert(authority(place), endpoint.clone());
+        }
+        let mut config = relent_config::parse("rig.toml", text).unwrap();
         let settings = config.proxy.as_mut().unwrap();
         settings.access_log = relent_config::AccessLog::None;
         settings.outcome_header = true;
-        let engine = Engine::new(config, network.clone()).unwrap();
+        let engine = match log {
+            Some(log) => Engine::with_log(config, network, log),
+            None => Engine::new(config, network),
+        };
+        let engine = engine.unwrap();
         let sweeping = engine.clone();
         tokio::spawn(async move { sweeping.sweep().await });
-        Rig { engine, network, endpoints }
+        Rig { engine, endpoints, lines: None }
+    }
+
+    /// Lets everything run that can without time passing.
+    pub(crate) async fn settle(&self) {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The next line of the access log.
+    pub(crate) async fn line(&self) -> serde_json::Value {
+        self.settle().await;
+        let lines = self.lines.as_ref().expect("the rig has a log").lock().unwrap();
+        let bytes = lines.recv_timeout(std::time::Duration::from_secs(60)).expect("a line is written");
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    /// The lines of the metrics page that begin so.
+    pub(crate) fn metric(&self, name: &str) -> String {
+        let page = self.engine.metrics();
+        let lines: Vec<_> = page
+            .lines()
+            .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{'])))
+            .collect();
+        lines.join("\n")
     }
 
     /// A connection to the proxy.

@@ -277,7 +277,14 @@ where
             return SizeHint::default();
         }
         let kept = state.kept.get(self.next..).unwrap_or_default();
-        state.rest_hint(kept.iter().map(|chunk| chunk.len() as u64).sum())
+        let length = kept.iter().map(|chunk| chunk.len() as u64).sum();
+        if state.trailers.is_some() && !self.trailers {
+            // With an exact length a client would frame the body by it, and HTTP/1.1 has trailers behind chunks alone.
+            let mut hint = SizeHint::new();
+            hint.set_lower(length);
+            return hint;
+        }
+        state.rest_hint(length)
     }
 }
 

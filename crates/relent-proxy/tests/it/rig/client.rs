@@ -1,19 +1,31 @@
 //! A client that writes and reads bytes.
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 
 use super::message::{Framing, Response, read_body, read_head};
 
+/// Bytes both ways.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+type Duplex = Box<dyn Stream>;
+
 /// A connection to the proxy.
 pub(crate) struct Client {
-    pub(crate) io: DuplexStream,
+    pub(crate) io: Duplex,
     /// What the last request was, since the answer to HEAD has no body.
     head: bool,
 }
 
 impl Client {
     pub(crate) fn new(io: DuplexStream) -> Client {
-        Client { io, head: false }
+        Client { io: Box::new(io), head: false }
+    }
+
+    /// What is left when somebody else writes.
+    pub(crate) fn read_only(read: impl AsyncRead + Send + Unpin + 'static) -> Client {
+        Client { io: Box::new(tokio::io::join(read, tokio::io::sink())), head: false }
     }
 
     /// Writes these bytes.

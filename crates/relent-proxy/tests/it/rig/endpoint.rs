@@ -5,10 +5,12 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use relent_proxy::Engine;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::mpsc;
 
-use super::PIPE;
 use super::message::{Framing, Request, read_body, read_head};
+use super::{Network, PIPE};
 
 /// What an endpoint does with a request, or with a connection.
 #[derive(Clone, Debug)]
@@ -29,6 +31,10 @@ pub(crate) enum Act {
     AnswerAfterHead(Vec<u8>),
     /// Waits, then does the next.
     After(Duration, Box<Act>),
+    /// Answers with these bytes, then with what it is fed.
+    Feed(Vec<u8>, Arc<tokio::sync::Mutex<mpsc::UnboundedReceiver<Vec<u8>>>>),
+    /// Answers with these bytes, and then with all that it reads.
+    Echo(Vec<u8>),
     /// Never answers.
     Silence,
     /// Takes no connection.
@@ -62,12 +68,29 @@ struct State {
     script: VecDeque<Act>,
     seen: Vec<Request>,
     connections: usize,
+    /// Another proxy, in the place of a script.
+    engine: Option<Engine<Network>>,
+    /// Nobody can connect, and those who have are cut off.
+    cut_off: bool,
 }
 
 impl Endpoint {
     pub(crate) fn new(script: impl IntoIterator<Item = Act>) -> Endpoint {
         let script = script.into_iter().collect();
-        Endpoint(Arc::new(Mutex::new(State { script, seen: Vec::new(), connections: 0 })))
+        let state = State { script, seen: Vec::new(), connections: 0, engine: None, cut_off: false };
+        Endpoint(Arc::new(Mutex::new(state)))
+    }
+
+    /// Another proxy.
+    pub(crate) fn engine(engine: &Engine<Network>) -> Endpoint {
+        let endpoint = Endpoint::new([]);
+        endpoint.0.lock().unwrap().engine = Some(engine.clone());
+        endpoint
+    }
+
+    /// From now on nobody can connect; or, again, everybody.
+    pub(crate) fn cut_off(&self, cut_off: bool) {
+        self.0.lock().unwrap().cut_off = cut_off;
     }
 
     /// The requests that came so far.
@@ -90,6 +113,24 @@ impl Endpoint {
     }
 
     pub(super) async fn connect(&self) -> io::Result<DuplexStream> {
+        let (engine, cut_off) = {
+            let state = self.0.lock().unwrap();
+            (state.engine.clone(), state.cut_off)
+        };
+        if cut_off {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        if let Some(engine) = engine {
+            let (proxy, own) = tokio::io::duplex(PIPE);
+            let endpoint = self.clone();
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = engine.serve(own, None) => {}
+                    () = endpoint.until_cut_off() => {}
+                }
+            });
+            return Ok(proxy);
+        }
         match self.next(Act::is_about_connections) {
             Some(Act::BlackHole) => std::future::pending().await,
             Some(_) => return Err(io::ErrorKind::ConnectionRefused.into()),
@@ -104,6 +145,12 @@ impl Endpoint {
         let endpoint = self.clone();
         tokio::spawn(async move { endpoint.serve(own, number).await });
         Ok(proxy)
+    }
+
+    async fn until_cut_off(&self) {
+        while !self.0.lock().unwrap().cut_off {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 
     async fn serve(&self, mut io: DuplexStream, connection: usize) {
@@ -149,6 +196,13 @@ async fn act_on(io: &mut DuplexStream, act: Act) -> bool {
             return false;
         }
         Act::Close | Act::CloseAfterHead => return false,
+        Act::Feed(head, fed) => return feed(io, &head, &fed).await,
+        Act::Echo(head) => {
+            let (mut read, mut write) = tokio::io::split(io);
+            write.write_all(&head).await.unwrap();
+            drop(tokio::io::copy(&mut read, &mut write).await);
+            return false;
+        }
         _ => {
             // Until the proxy gives up.
             drop(io.read_u8().await);
@@ -156,6 +210,21 @@ async fn act_on(io: &mut DuplexStream, act: Act) -> bool {
         }
     };
     io.write_all(&bytes).await.is_ok() && on
+}
+
+async fn feed(
+    io: &mut DuplexStream,
+    head: &[u8],
+    fed: &tokio::sync::Mutex<mpsc::UnboundedReceiver<Vec<u8>>>,
+) -> bool {
+    io.write_all(head).await.unwrap();
+    let mut fed = fed.lock().await;
+    while let Some(bytes) = fed.recv().await {
+        if io.write_all(&bytes).await.is_err() {
+            return false;
+        }
+    }
+    true
 }
 
 fn answer(status: u16, fields: &str, text: &str) -> Vec<u8> {
