@@ -1,16 +1,16 @@
 //! A future with an end.
 
 use std::future::Future;
+use std::pin::Pin;
 
 use relent::timer::{Clock, SystemTimer, Timer};
 use relent_core::Instant;
 
 /// The output of `future`, unless `ends` comes first. At equal times the output wins.
-pub(crate) async fn in_time<F: Future>(ends: Instant, future: F) -> Option<F::Output> {
+pub(crate) async fn in_time<F: Future>(ends: Instant, mut future: Pin<&mut F>) -> Option<F::Output> {
     if ends.is_never() {
         return Some(future.await);
     }
-    let mut future = std::pin::pin!(future);
     loop {
         tokio::select! {
             biased;

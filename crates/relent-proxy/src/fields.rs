@@ -21,6 +21,7 @@ const CONTROL: u32 = 1 << 8;
 const GRPC_TIMEOUT: u32 = 1 << 9;
 const COOKIE: u32 = 1 << 10;
 const STOP: u32 = 1 << 11;
+const CONTENT_TYPE: u32 = 1 << 12;
 
 /// gRPC's own deadline (gRPC over HTTP/2, "Timeout").
 pub(crate) const GRPC_TIMEOUT_FIELD: HeaderName = HeaderName::from_static("grpc-timeout");
@@ -92,6 +93,10 @@ impl Seen {
         self.has(COOKIE)
     }
 
+    pub(crate) fn has_content_type(self) -> bool {
+        self.has(CONTENT_TYPE)
+    }
+
     /// Whether a response says something to this hop.
     pub(crate) fn has_words(self) -> bool {
         self.has(CREDIT | STOP)
@@ -103,6 +108,7 @@ fn kind(name: &HeaderName) -> u32 {
     match text.as_bytes()[0] {
         b'c' if *name == header::CONNECTION => CONNECTION,
         b'c' if *name == header::COOKIE => COOKIE,
+        b'c' if *name == header::CONTENT_TYPE => CONTENT_TYPE,
         b't' if *name == header::TE => TE,
         b't' if *name == header::TRANSFER_ENCODING => HOP,
         b'u' if *name == header::UPGRADE => UPGRADE,

@@ -20,6 +20,8 @@ pub(crate) struct Plan {
     pub(crate) upstreams: Vec<Arc<Upstream>>,
     pub(crate) targets: Vec<Target>,
     pub(crate) routes: Vec<Route>,
+    /// Whether a route is for some hosts only.
+    pub(crate) hosts_matter: bool,
     pub(crate) limits: Arc<Limits>,
     pub(crate) log: AccessLog,
 }
@@ -56,6 +58,7 @@ impl Plan {
             proxy,
             upstreams,
             targets: Vec::new(),
+            hosts_matter: config.routes.iter().any(|route| route.matcher.host.is_some()),
             routes: Vec::new(),
         };
         for route in config.routes {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use relent::http::RetryBody;
-use relent::timer::{Clock, SystemTimer};
+use relent_core::Instant;
 
 use crate::idle::IdleGuard;
 use crate::record::Record;
@@ -21,6 +21,8 @@ pub(crate) struct LiveBody {
     incoming: Incoming,
     lease: Lease,
     idle: IdleGuard,
+    /// When its head was here: the connection counts as idle from then on, so that no clock is read for that.
+    began: Instant,
 }
 
 /// Why a response breaks off.
@@ -33,15 +35,15 @@ pub(crate) enum Broke {
 }
 
 impl LiveBody {
-    pub(crate) fn new(incoming: Incoming, lease: Lease, timeout: Duration) -> LiveBody {
-        let mut body = LiveBody { incoming, lease, idle: IdleGuard::new(timeout) };
+    pub(crate) fn new(incoming: Incoming, lease: Lease, timeout: Duration, now: Instant) -> LiveBody {
+        let mut body = LiveBody { incoming, lease, idle: IdleGuard::new(timeout), began: now };
         body.look_for_the_end();
         body
     }
 
     fn look_for_the_end(&mut self) {
         if self.incoming.is_end_stream() {
-            self.lease.give_back(SystemTimer.now());
+            self.lease.give_back(self.began);
         }
     }
 }
@@ -62,7 +64,8 @@ impl Body for LiveBody {
             }
             Poll::Ready(Some(Err(error))) => Some(Err(Broke::Upstream(error))),
             Poll::Ready(None) => {
-                self.lease.give_back(SystemTimer.now());
+                let began = self.began;
+                self.lease.give_back(began);
                 None
             }
             Poll::Pending => {

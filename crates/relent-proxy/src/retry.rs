@@ -35,8 +35,8 @@ pub(crate) async fn run<C: Connector>(
     let repeat = relent::http::repeat(target.policy.repeat(), pristine.method(), pristine.headers());
     let timeout = worker.listeners.plan.proxy.body_timeout;
     let body = RequestBody::new(inbound.body, record.connection(), timeout);
-    if body.is_there() {
-        record.watch_body(body.watch());
+    if let Some(watch) = body.watch() {
+        record.watch_body(watch);
     }
     let mut call = Call {
         worker,

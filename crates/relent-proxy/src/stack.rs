@@ -2,13 +2,12 @@
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use hyper::body::Incoming;
-use pin_project_lite::pin_project;
 use relent::timer::{Clock, SystemTimer};
 
 use crate::client::{Connection, Running};
@@ -31,7 +30,10 @@ pub(crate) async fn serve<C: Connector>(
     // access log: outermost, so that it sees everything, the refusals and the clients that leave too.
     let mut record = Record::open(&worker.listeners, running, &request, now);
     // respond: turns every error from below into one well-formed answer, and a panic into one lost request.
-    let answer = Unwinding { inner: forward(&worker, request, now, &mut record) }.await;
+    let answer = {
+        let forwarding = pin!(forward(&worker, request, now, &mut record));
+        Unwinding(forwarding).await
+    };
     finish::response(&worker.listeners.plan.proxy, version, answer, record)
 }
 
@@ -73,22 +75,17 @@ pub(crate) fn service<C: Connector>(
     })
 }
 
-pin_project! {
-    /// A panic while a request is served costs that request, not its connection, still less the process.
-    struct Unwinding<F> {
-        #[pin]
-        inner: F,
-    }
-}
+/// A panic while a request is served costs that request, not its connection, still less the process.
+struct Unwinding<'a, F>(Pin<&'a mut F>);
 
-impl<F, T> Future for Unwinding<F>
+impl<F, T> Future for Unwinding<'_, F>
 where
     F: Future<Output = Result<T, Refusal>>,
 {
     type Output = Result<T, Refusal>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let inner = self.project().inner;
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let inner = self.0.as_mut();
         // What a panic leaves behind is only dropped, never read.
         let polled = std::panic::catch_unwind(AssertUnwindSafe(|| inner.poll(cx)));
         polled.unwrap_or_else(|_| Poll::Ready(Err(Refusal::Panicked)))

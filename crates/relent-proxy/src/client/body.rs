@@ -48,36 +48,30 @@ impl BodyWatch {
 #[derive(Debug)]
 pub(crate) struct RequestBody {
     incoming: Incoming,
-    watch: Arc<BodyWatch>,
+    /// `None`: there is no body.
+    watch: Option<Arc<BodyWatch>>,
     connection: Arc<Connection>,
     idle: IdleGuard,
 }
 
 impl RequestBody {
     pub(crate) fn new(incoming: Incoming, connection: &Arc<Connection>, timeout: Duration) -> RequestBody {
-        let over = incoming.is_end_stream();
-        if !over {
+        let watch = (!incoming.is_end_stream()).then(Arc::default);
+        if watch.is_some() {
             connection.set_unread(true);
         }
-        RequestBody {
-            incoming,
-            watch: Arc::default(),
-            connection: Arc::clone(connection),
-            idle: IdleGuard::new(timeout),
-        }
+        RequestBody { incoming, watch, connection: Arc::clone(connection), idle: IdleGuard::new(timeout) }
     }
 
-    /// Whether there is anything to read.
-    pub(crate) fn is_there(&self) -> bool {
-        !self.incoming.is_end_stream()
-    }
-
-    pub(crate) fn watch(&self) -> Arc<BodyWatch> {
-        Arc::clone(&self.watch)
+    /// For those who want to know of it; `None` if there is nothing to read.
+    pub(crate) fn watch(&self) -> Option<Arc<BodyWatch>> {
+        self.watch.clone()
     }
 
     fn fail(&self, fault: BodyFault) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
-        self.watch.fault.store(fault as u8, Ordering::Relaxed);
+        if let Some(watch) = &self.watch {
+            watch.fault.store(fault as u8, Ordering::Relaxed);
+        }
         Poll::Ready(Some(Err(fault)))
     }
 }
@@ -93,8 +87,8 @@ impl Body for RequestBody {
         match Pin::new(&mut self.incoming).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.idle.moved();
-                if let Some(data) = frame.data_ref() {
-                    self.watch.read.fetch_add(data.len() as u64, Ordering::Relaxed);
+                if let (Some(data), Some(watch)) = (frame.data_ref(), &self.watch) {
+                    watch.read.fetch_add(data.len() as u64, Ordering::Relaxed);
                 }
                 if self.incoming.is_end_stream() {
                     self.connection.set_unread(false);

@@ -55,7 +55,7 @@ impl Inbound {
         let mut inbound = Inbound {
             has_cookie: seen.has_cookie(),
             trailers,
-            grpc: grpc::is_grpc(&headers),
+            grpc: seen.has_content_type() && grpc::is_grpc(&headers),
             upgrade,
             granted: None,
             number: None,

@@ -1,6 +1,7 @@
 //! One call: its session, its attempts, and what it gives back when the client leaves.
 
 use std::cell::Cell;
+use std::pin::pin;
 use std::time::Duration;
 
 use http::{Response, StatusCode};
@@ -13,6 +14,7 @@ use super::last::{Last, as_kept};
 use crate::client::RequestBody;
 use crate::clock::in_time;
 use crate::facts::{Attempt, Outcome};
+use crate::fields::Seen;
 use crate::plan::Target;
 use crate::record::Record;
 use crate::request::{Pristine, Upgrade};
@@ -116,8 +118,10 @@ impl<C: Connector> Call<'_, C> {
         let progress = Progress::default();
         let flight = Flight { number: launch.number, endpoint, began: now, waited, progress };
         let flight = self.flight.insert(flight);
-        let sending = upstream::send(&self.worker.connector, self.local, parcel, &mut flight.progress);
-        let ended = in_time(launch.ends, sending).await;
+        let ended = {
+            let sending = upstream::send(&self.worker.connector, self.local, parcel, &mut flight.progress);
+            in_time(launch.ends, pin!(sending)).await
+        };
         let now = SystemTimer.now();
         // A body that failed is the client's doing: nobody is blamed, and nothing is sent again.
         if let Some(fault) = self.record.body().and_then(|body| body.fault())
@@ -143,7 +147,8 @@ impl<C: Connector> Call<'_, C> {
         let Sent { mut response, mut lease } = sent;
         let status = response.status();
         self.landed(Outcome::Status(status.as_u16()), now);
-        let used = self.heard(&response);
+        let seen = Seen::of(response.headers());
+        let used = self.heard(&response, seen);
         if status == StatusCode::SWITCHING_PROTOCOLS {
             lease.forget();
             if let Some(upgrade) = self.upgrade.take() {
@@ -161,14 +166,16 @@ impl<C: Connector> Call<'_, C> {
             self.session.succeeded(&context, id, used, Some(now));
             self.record.succeeded(self.session.launched(), self.session.is_ambiguous());
             self.report();
-            return Next::Answer(response.map(|body| RetryBody::live(LiveBody::new(body, lease, timeout))));
+            return Next::Answer(
+                response.map(|body| RetryBody::live(LiveBody::new(body, lease, timeout, now))),
+            );
         }
         self.tried.failed(self.endpoint(), false);
         self.believe(&mut response);
         let failure = failure_of_response(status, response.headers(), SystemTimer.wall())
             .expect("400 and above are failures")
             .used(used);
-        let response = response.map(|body| LiveBody::new(body, lease, timeout));
+        let response = response.map(|body| LiveBody::new(body, lease, timeout, now));
         match self.failed(id, failure, now) {
             Step::Stop(stop) => {
                 self.stopped(&stop);
@@ -221,9 +228,13 @@ impl<C: Connector> Call<'_, C> {
     }
 
     /// What the response says of attempt credit.
-    fn heard<B>(&self, response: &Response<B>) -> Used {
+    fn heard<B>(&self, response: &Response<B>, seen: Seen) -> Used {
         let upstream = &self.local.upstream;
-        if upstream.facts.trust { upstream.reporter.heard(response.headers()) } else { Used::Unsaid }
+        match (upstream.facts.trust, seen.has_credit()) {
+            (true, true) => upstream.reporter.heard(response.headers()),
+            (true, false) => upstream.reporter.silent(),
+            (false, _) => Used::Unsaid,
+        }
     }
 
     fn unheard(&self, failure: &Failure) -> Used {

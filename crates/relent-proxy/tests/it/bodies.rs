@@ -113,7 +113,7 @@ async fn p22_trailers_pass() {
 
 #[tokio::test(start_paused = true)]
 async fn p23_events_pass_as_they_come() {
-    let (mut feed, rig) = streaming(
+    let (feed, rig) = streaming(
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
     );
     let mut client = rig.connect();

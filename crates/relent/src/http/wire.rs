@@ -44,15 +44,24 @@ pub fn forget(headers: &mut HeaderMap) {
 /// # Ok::<(), http::header::InvalidHeaderValue>(())
 /// ```
 pub fn stamp(headers: &mut HeaderMap, launch: &Launch) {
-    headers.insert(ATTEMPT_COUNT, HeaderValue::from(launch.number));
-    if let Some(time) = launch.time_below() {
-        let told = time_given(headers).unwrap_or(Duration::MAX);
-        match whole_milliseconds(time.min(told)) {
-            // 0 would mean "no bound" to some.
-            0 => headers.remove(EXPECTED_TIMEOUT),
-            time => headers.insert(EXPECTED_TIMEOUT, HeaderValue::from(time)),
-        };
-    }
+    let told = if headers.contains_key(EXPECTED_TIMEOUT) { time_given(headers) } else { None };
+    write(headers, launch, told);
+}
+
+/// The same upon a head that was stamped before, for another attempt: nothing of that is kept.
+pub fn stamp_over(headers: &mut HeaderMap, launch: &Launch) {
+    write(headers, launch, None);
+}
+
+fn write(headers: &mut HeaderMap, launch: &Launch, told: Option<Duration>) {
+    headers.insert(ATTEMPT_COUNT, number(launch.number));
+    let time = launch.time_below().map(|time| whole_milliseconds(time.min(told.unwrap_or(Duration::MAX))));
+    match time {
+        // 0 would mean "no bound" to some.
+        Some(0) => headers.remove(EXPECTED_TIMEOUT),
+        Some(time) => headers.insert(EXPECTED_TIMEOUT, digits(time)),
+        None => None,
+    };
     if let Some(left) = launch.left {
         headers.insert(ATTEMPTS, dictionary("left=", left));
     }
@@ -141,24 +150,49 @@ impl Reporter {
                 }
                 Used::Reported(extra)
             }
-            None => self.silence(),
+            None => self.silent(),
         }
+    }
+
+    /// A response without a report.
+    pub fn silent(&self) -> Used {
+        if self.0.load(Ordering::Relaxed) { Used::Missing } else { Used::Unsaid }
     }
 
     /// What is to be assumed of an attempt that ended without a response. What never reached the target used nothing.
     pub fn unheard(&self, failure: &Failure) -> Used {
         let reached = failure.kind() != Cause::Connect && failure.verdict() != Verdict::Unprocessed;
-        if reached { self.silence() } else { Used::Unsaid }
-    }
-
-    fn silence(&self) -> Used {
-        if self.0.load(Ordering::Relaxed) { Used::Missing } else { Used::Unsaid }
+        if reached { self.silent() } else { Used::Unsaid }
     }
 }
 
 /// Rounded down.
 fn whole_milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The usual attempt numbers are there already.
+fn number(attempt: u32) -> HeaderValue {
+    const READY: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+    match READY.get(attempt as usize) {
+        Some(text) => HeaderValue::from_static(text),
+        None => digits(attempt.into()),
+    }
+}
+
+/// A number in one allocation, where `HeaderValue::from` makes two.
+fn digits(mut number: u64) -> HeaderValue {
+    let mut text = [0; 20];
+    let mut start = text.len();
+    loop {
+        start -= 1;
+        text[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    HeaderValue::from_bytes(&text[start..]).expect("digits make a header value")
 }
 
 /// A dictionary of one number. The usual ones are there already.
@@ -180,6 +214,14 @@ mod tests {
 
     fn headers(fields: &[(&HeaderName, &'static str)]) -> HeaderMap {
         fields.iter().map(|(name, value)| ((*name).clone(), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn numbers_are_written_as_they_are() {
+        for number in [0, 7, 10, 4750, u64::MAX] {
+            assert_eq!(digits(number), number.to_string());
+        }
+        assert_eq!((super::number(3), super::number(12)), (digits(3), digits(12)));
     }
 
     #[test]

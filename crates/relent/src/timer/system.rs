@@ -1,6 +1,8 @@
 //! Real time.
 
 use std::sync::OnceLock;
+#[cfg(feature = "tokio")]
+use std::time::Duration;
 use std::time::SystemTime;
 
 use relent_core::Instant;
@@ -63,12 +65,28 @@ impl BlockingTimer for SystemTimer {
     }
 }
 
+/// How long before the first reading `at` is; `None`: it is not.
+#[cfg(feature = "tokio")]
+fn before_the_epoch(at: Instant) -> Option<Duration> {
+    EPOCH.checked_sub(at.as_nanos()).filter(|before| *before > 0).map(Duration::from_nanos)
+}
+
 #[cfg(feature = "tokio")]
 impl super::Timer for SystemTimer {
     type Sleep = tokio::time::Sleep;
 
     #[allow(clippy::disallowed_methods, reason = "the one place where the library sleeps")]
     fn sleep_until(&self, at: Instant) -> tokio::time::Sleep {
-        tokio::time::sleep(at.since(self.now()))
+        match before_the_epoch(at) {
+            // No clock is read: the point in time is the same on both clocks.
+            None => {
+                let since = Duration::from_nanos(at.as_nanos() - EPOCH);
+                match epoch().checked_add(since) {
+                    Some(at) => tokio::time::sleep_until(at.into()),
+                    None => tokio::time::sleep(Duration::MAX),
+                }
+            }
+            Some(_) => tokio::time::sleep(at.since(self.now())),
+        }
     }
 }
