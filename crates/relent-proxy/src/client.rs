@@ -6,4 +6,4 @@ mod io;
 
 pub(crate) use body::{BodyFault, BodyWatch, RequestBody};
 pub(crate) use connection::{Connection, Connections, Order, Patience, Running};
-pub(crate) use io::ClientIo;
+pub(crate) use io::{ClientIo, Speaks};

@@ -22,34 +22,40 @@ pub(crate) fn response(
     answer: Result<Answer, Refusal>,
     mut record: Record,
 ) -> Response<ResponseBody> {
-    let (mut parts, body) = match answer {
-        Ok(answer) => {
-            let (mut parts, body) = answer.into_parts();
-            cleanse(&mut parts.headers, parts.status);
-            (parts, Ok(body))
+    let mut answer = match answer {
+        Ok(mut answer) => {
+            let status = answer.status();
+            cleanse(answer.headers_mut(), status, record.seen());
+            answer
         }
-        Err(refusal) => {
-            record.error(|| refusal.error());
-            let (parts, text) = refusal.response().into_parts();
-            (parts, Err(text))
-        }
+        Err(refusal) => return refused(proxy, version, &refusal, record),
     };
-    tell(proxy, &mut parts.headers, &record);
+    tell(proxy, answer.headers_mut(), &record);
+    *answer.version_mut() = Version::HTTP_11;
+    record.answered(answer.status().as_u16());
+    answer.map(|body| ResponseBody::upstream(body, record))
+}
+
+/// The proxy's own words.
+fn refused(
+    proxy: &ProxyConfig,
+    version: Version,
+    refusal: &Refusal,
+    mut record: Record,
+) -> Response<ResponseBody> {
+    record.error(|| refusal.error());
+    let mut answer = refusal.response();
+    tell(proxy, answer.headers_mut(), &record);
     if version == Version::HTTP_2 {
-        parts.headers.remove(header::CONNECTION);
+        answer.headers_mut().remove(header::CONNECTION);
     }
-    parts.version = Version::HTTP_11;
-    record.answered(parts.status.as_u16());
-    let body = match body {
-        Ok(body) => ResponseBody::upstream(body, record),
-        Err(text) => ResponseBody::own(text, record),
-    };
-    Response::from_parts(parts, body)
+    record.answered(answer.status().as_u16());
+    answer.map(|text| ResponseBody::own(text, record))
 }
 
 /// Takes out what was meant for this hop.
-fn cleanse(headers: &mut HeaderMap, status: StatusCode) {
-    let seen = Seen::of(headers);
+fn cleanse(headers: &mut HeaderMap, status: StatusCode, seen: Option<Seen>) {
+    let seen = seen.unwrap_or_else(|| Seen::of(headers));
     let upgrade = match status {
         StatusCode::SWITCHING_PROTOCOLS => headers.get(header::UPGRADE).cloned(),
         _ => None,

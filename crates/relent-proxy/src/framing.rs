@@ -29,8 +29,6 @@ pub(crate) struct Framing {
     state: State,
     /// The beginning of a line whose end has not come.
     carry: Vec<u8>,
-    /// Whether a request has ended on this connection.
-    served: bool,
 }
 
 #[derive(Debug)]
@@ -53,15 +51,15 @@ enum State {
 impl Framing {
     /// Before the first byte of a connection.
     pub(crate) fn new() -> Framing {
-        Framing { state: State::Head(Head::default()), carry: Vec::new(), served: false }
+        Framing { state: State::Head(Head::default()), carry: Vec::new() }
     }
 
-    /// Whether this is not HTTP/1, or no longer.
+    /// Whether this is not HTTP/1.
     pub(crate) fn is_off(&self) -> bool {
         matches!(self.state, State::Off)
     }
 
-    /// From now on the connection is something else.
+    /// The connection is something else, or from now on.
     pub(crate) fn switch_off(&mut self) {
         self.state = State::Off;
         self.carry = Vec::new();
@@ -75,17 +73,37 @@ impl Framing {
     /// Looks at the bytes that come next. A fault names how many of them come before the head that it is in.
     pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let mut rest = bytes;
-        // Where the present head began, if that is among these bytes.
-        let mut keep = 0;
         while !rest.is_empty() {
-            let in_head = matches!(self.state, State::Head(_));
-            if in_head && !self.is_inside_head() {
-                keep = bytes.len() - rest.len();
+            if let State::Head(_) = self.state {
+                // Where the head began, if that is among these bytes.
+                let keep = if self.is_inside_head() { 0 } else { bytes.len() - rest.len() };
+                rest = self.head(rest).map_err(|kind| Fault { keep, kind, in_head: true })?;
+            } else {
+                rest = self.step(rest).map_err(|kind| Fault { keep: 0, kind, in_head: false })?;
             }
-            let fault = |kind| Fault { keep: if in_head { keep } else { 0 }, kind, in_head };
-            rest = self.step(rest).map_err(fault)?;
         }
         Ok(())
+    }
+
+    /// Takes the lines of a head, as far as they are there, and answers the rest.
+    fn head<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], FaultKind> {
+        let mut rest = bytes;
+        while let (State::Head(head), true, Some(end)) =
+            (&mut self.state, self.carry.is_empty(), memchr(b'\n', rest))
+        {
+            let (line, behind) = rest.split_at(end + 1);
+            let Some(text) = line.strip_suffix(b"\r\n") else { return Err(FaultKind::BareLf) };
+            if head.length() + line.len() > LONGEST_HEAD {
+                return Err(FaultKind::HeadTooLarge);
+            }
+            rest = behind;
+            if let Some(body) = head.line(text, line.len())? {
+                self.body(body);
+                return Ok(rest);
+            }
+        }
+        // The beginning of a line, or its end.
+        if rest.is_empty() { Ok(rest) } else { self.line(rest) }
     }
 
     /// Takes what belongs together from the front, and answers the rest.
@@ -146,9 +164,7 @@ impl Framing {
         };
         match &mut self.state {
             State::Head(head) => {
-                if head.is_preface(text) && !self.served {
-                    self.switch_off();
-                } else if let Some(body) = head.line(text, line.len())? {
+                if let Some(body) = head.line(text, line.len())? {
                     self.body(body);
                 }
             }
@@ -179,7 +195,6 @@ impl Framing {
     }
 
     fn next_request(&mut self) {
-        self.served = true;
         self.state = State::Head(Head::default());
     }
 }

@@ -5,8 +5,8 @@
 
 mod access;
 mod admin;
+mod alarm;
 mod client;
-mod clock;
 mod deadline;
 mod engine;
 mod facts;

@@ -12,6 +12,7 @@ use relent_core::{Cause, Instant, Stop, StopReason};
 
 use crate::client::{BodyWatch, Connection, Running};
 use crate::facts;
+use crate::fields::Seen;
 use crate::limit::InFlight;
 use crate::metrics::Shard;
 use crate::plan::{Plan, Target};
@@ -43,6 +44,8 @@ pub(crate) struct Record {
     /// It has not, and will not.
     broken: bool,
     used: Option<u32>,
+    /// Which fields the response has, once that is known.
+    seen: Option<Seen>,
 }
 
 impl Record {
@@ -73,6 +76,7 @@ impl Record {
             whole: false,
             broken: false,
             used: None,
+            seen: None,
         }
     }
 
@@ -151,6 +155,14 @@ impl Record {
 
     pub(crate) fn used(&self) -> Option<u32> {
         self.used
+    }
+
+    pub(crate) fn has_seen(&mut self, seen: Seen) {
+        self.seen = Some(seen);
+    }
+
+    pub(crate) fn seen(&self) -> Option<Seen> {
+        self.seen
     }
 
     pub(crate) fn connection(&self) -> &Arc<Connection> {

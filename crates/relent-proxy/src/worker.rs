@@ -9,6 +9,7 @@ use relent_core::Instant;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
+use crate::alarm::Alarms;
 use crate::client::{Connections, Patience};
 use crate::engine::Switches;
 use crate::listen;
@@ -32,6 +33,7 @@ pub(crate) struct Worker<C> {
     pub(crate) locals: Vec<Local>,
     pub(crate) connections: Connections,
     pub(crate) tunnels: Tunnels,
+    pub(crate) alarms: Alarms,
     /// By when everything has to be over; `None` as long as nobody wants that.
     pub(crate) drain: watch::Receiver<Option<Instant>>,
 }
@@ -50,6 +52,7 @@ impl<C: Connector> Worker<C> {
             locals,
             connections: Connections::default(),
             tunnels: Tunnels::new(cut),
+            alarms: Alarms::default(),
             drain,
         }
     }

@@ -29,7 +29,19 @@ pub(crate) struct ClientIo<T> {
     phase: Phase,
     refused: Box<dyn Fn(FaultKind) + Send>,
     ended: bool,
+    /// Read to tell the protocol, and not handed on yet.
+    first: Vec<u8>,
 }
+
+/// What a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Http1,
+    Http2,
+}
+
+/// RFC 9113 §3.4.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 enum Phase {
     Open,
@@ -53,7 +65,15 @@ impl<T> ClientIo<T> {
         refused: impl Fn(FaultKind) + Send + 'static,
     ) -> ClientIo<T> {
         let framing = Framing::new();
-        ClientIo { io, connection, framing, phase: Phase::Open, refused: Box::new(refused), ended: false }
+        ClientIo {
+            io,
+            connection,
+            framing,
+            phase: Phase::Open,
+            refused: Box::new(refused),
+            ended: false,
+            first: Vec::new(),
+        }
     }
 
     /// Checks what was read; what is faulty is taken out of the buffer again.
@@ -66,14 +86,47 @@ impl<T> ClientIo<T> {
         }
         let checked = self.framing.read(&buffer.filled()[before..]);
         self.connection.set_inside_head(self.framing.is_inside_head());
-        if self.framing.is_off() {
-            self.connection.set_http2();
-        }
         if let Err(Fault { keep, kind, in_head }) = checked {
             buffer.set_filled(before + keep);
             self.connection.set_refusing();
             self.phase = if in_head { Phase::Faulty(kind) } else { Phase::BadBody(kind) };
         }
+    }
+}
+
+impl<T: AsyncRead + Unpin> ClientIo<T> {
+    /// Tells by the first bytes what the client speaks; `None`: it left before.
+    pub(crate) fn poll_speaks(&mut self, cx: &mut Context<'_>) -> Poll<Option<Speaks>> {
+        let mut scratch = [0; PREFACE.len()];
+        loop {
+            let known = self.first.len();
+            if self.first[..] != PREFACE[..known] {
+                return Poll::Ready(Some(Speaks::Http1));
+            }
+            if known == PREFACE.len() {
+                self.framing.switch_off();
+                self.connection.set_http2();
+                return Poll::Ready(Some(Speaks::Http2));
+            }
+            let mut buffer = ReadBuf::new(&mut scratch[known..]);
+            let read = ready!(Pin::new(&mut self.io).poll_read(cx, &mut buffer));
+            if read.is_err() || buffer.filled().is_empty() {
+                return Poll::Ready(None);
+            }
+            self.connection.set_inside_head(true);
+            self.first.extend_from_slice(buffer.filled());
+        }
+    }
+
+    /// What was read ahead, or what comes next.
+    fn poll_bytes(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.first.is_empty() {
+            return Pin::new(&mut self.io).poll_read(cx, buffer);
+        }
+        let most = self.first.len().min(buffer.remaining());
+        buffer.put_slice(&self.first[..most]);
+        self.first.drain(..most);
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -113,7 +166,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
         let this = &mut *self;
         if let Phase::Open = this.phase {
             let before = buffer.filled().len();
-            ready!(Pin::new(&mut this.io).poll_read(cx, buffer))?;
+            ready!(this.poll_bytes(cx, buffer))?;
             if buffer.filled().len() == before {
                 this.ended = true;
                 return Poll::Ready(Ok(()));

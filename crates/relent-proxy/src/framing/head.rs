@@ -36,11 +36,6 @@ impl Head {
         self.length > 0
     }
 
-    /// The first line of HTTP/2's preface (RFC 9113 §3.4).
-    pub(super) fn is_preface(&self, line: &[u8]) -> bool {
-        !self.has_begun() && line == b"PRI * HTTP/2.0"
-    }
-
     /// A line, which with its end is so long. Answers how the body is framed, if it was the head's last.
     pub(super) fn line(&mut self, line: &[u8], length: usize) -> Result<Option<Body>, FaultKind> {
         self.length += length;

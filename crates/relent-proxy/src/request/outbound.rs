@@ -13,7 +13,7 @@ use crate::fields::GRPC_TIMEOUT_FIELD;
 use crate::respond::Refusal;
 use crate::upstream::Upstream;
 
-/// What every attempt is made from; only what is stamped differs from one to the next.
+/// What every attempt is made from: no attempt sees what was stamped upon another.
 pub(crate) struct Pristine {
     method: Method,
     uri: Uri,
@@ -93,25 +93,26 @@ impl Pristine {
         &self.headers
     }
 
-    /// One attempt's request. What was stamped upon the one before is overwritten.
+    /// One attempt's request.
     pub(crate) fn attempt<B>(&mut self, launch: &Launch, body: B) -> Request<B> {
+        // The copy stays behind, and not the other way round: what came from the client has room to grow.
+        let kept = self.headers.clone();
+        let mut headers = std::mem::replace(&mut self.headers, kept);
         if self.stamp {
-            // Before the copy, not upon it: there it would have to grow.
-            wire::stamp_over(&mut self.headers, launch);
+            wire::stamp(&mut headers, launch);
         }
         if self.grpc {
-            self.stamp_grpc(launch);
+            self.stamp_grpc(&mut headers, launch);
         }
         let mut request = Request::new(body);
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = self.uri.clone();
         *request.version_mut() = self.version;
-        *request.headers_mut() = self.headers.clone();
+        *request.headers_mut() = headers;
         request
     }
 
-    fn stamp_grpc(&mut self, launch: &Launch) {
-        let headers = &mut self.headers;
+    fn stamp_grpc(&self, headers: &mut HeaderMap, launch: &Launch) {
         match launch.time_below().map(grpc::write_timeout) {
             Some(Some(timeout)) => headers.insert(GRPC_TIMEOUT_FIELD, timeout),
             Some(None) => headers.remove(GRPC_TIMEOUT_FIELD),

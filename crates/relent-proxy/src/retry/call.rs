@@ -12,7 +12,6 @@ use relent_core::{AttemptId, Cause, Credit, Failure, Instant, Launch, Session, S
 use super::Answer;
 use super::last::{Last, as_kept};
 use crate::client::RequestBody;
-use crate::clock::in_time;
 use crate::facts::{Attempt, Outcome};
 use crate::fields::Seen;
 use crate::plan::Target;
@@ -120,7 +119,7 @@ impl<C: Connector> Call<'_, C> {
         let flight = self.flight.insert(flight);
         let ended = {
             let sending = upstream::send(&self.worker.connector, self.local, parcel, &mut flight.progress);
-            in_time(launch.ends, pin!(sending)).await
+            self.worker.alarms.in_time(launch.ends, pin!(sending)).await
         };
         let now = SystemTimer.now();
         // A body that failed is the client's doing: nobody is blamed, and nothing is sent again.
@@ -148,6 +147,7 @@ impl<C: Connector> Call<'_, C> {
         let status = response.status();
         self.landed(Outcome::Status(status.as_u16()), now);
         let seen = Seen::of(response.headers());
+        self.record.has_seen(seen);
         let used = self.heard(&response, seen);
         if status == StatusCode::SWITCHING_PROTOCOLS {
             lease.forget();

@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use relent_core::{Cause, Failure, Launch, StopReason, StopScope, Used, Verdict};
 
 use super::fields;
@@ -44,27 +44,28 @@ pub fn forget(headers: &mut HeaderMap) {
 /// # Ok::<(), http::header::InvalidHeaderValue>(())
 /// ```
 pub fn stamp(headers: &mut HeaderMap, launch: &Launch) {
-    let told = if headers.contains_key(EXPECTED_TIMEOUT) { time_given(headers) } else { None };
-    write(headers, launch, told);
-}
-
-/// The same upon a head that was stamped before, for another attempt: nothing of that is kept.
-pub fn stamp_over(headers: &mut HeaderMap, launch: &Launch) {
-    write(headers, launch, None);
-}
-
-fn write(headers: &mut HeaderMap, launch: &Launch, told: Option<Duration>) {
     headers.insert(ATTEMPT_COUNT, number(launch.number));
-    let time = launch.time_below().map(|time| whole_milliseconds(time.min(told.unwrap_or(Duration::MAX))));
-    match time {
-        // 0 would mean "no bound" to some.
-        Some(0) => headers.remove(EXPECTED_TIMEOUT),
-        Some(time) => headers.insert(EXPECTED_TIMEOUT, digits(time)),
-        None => None,
-    };
+    if let Some(time) = launch.time_below() {
+        stamp_time(headers, time);
+    }
     if let Some(left) = launch.left {
         headers.insert(ATTEMPTS, dictionary("left=", left));
     }
+}
+
+fn stamp_time(headers: &mut HeaderMap, time: Duration) {
+    if let Entry::Vacant(vacant) = headers.entry(EXPECTED_TIMEOUT) {
+        // 0 would mean "no bound" to some.
+        if let time @ 1.. = whole_milliseconds(time) {
+            vacant.insert(digits(time));
+        }
+        return;
+    }
+    let told = time_given(headers).unwrap_or(Duration::MAX);
+    match whole_milliseconds(time.min(told)) {
+        0 => headers.remove(EXPECTED_TIMEOUT),
+        time => headers.insert(EXPECTED_TIMEOUT, digits(time)),
+    };
 }
 
 /// The attempt credit that the hop before grants, in a request.
