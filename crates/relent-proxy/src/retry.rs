@@ -6,7 +6,7 @@ mod wait;
 
 use http::Response;
 use relent::http::{Replay, RetryBody};
-use relent_core::{Instant, Session, Step};
+use relent_core::{Instant, Step};
 
 use crate::client::RequestBody;
 use crate::plan::Target;
@@ -16,7 +16,7 @@ use crate::respond::Refusal;
 use crate::response::LiveBody;
 use crate::upstream::{Connector, Tried};
 use crate::worker::Worker;
-use call::{Call, Granted, Next};
+use call::{Call, Granted, Next, Stage};
 
 /// What a call ends with: the response of an endpoint, be it the last of several.
 pub(crate) type Answer = Response<RetryBody<LiveBody>>;
@@ -43,7 +43,8 @@ pub(crate) async fn run<C: Connector>(
         target,
         local,
         record,
-        session: Session::new(&target.policy, repeat, deadline, now),
+        stage: Stage::Quiet,
+        repeat,
         credit: Granted::new(inbound.granted, inbound.number, target.policy.attempts()),
         pristine,
         replay: Replay::new(body, target.policy.replay_limit(), &target.memory),
@@ -54,7 +55,7 @@ pub(crate) async fn run<C: Connector>(
         last: None,
         waited_from: None,
     };
-    let mut step = call.begin(now);
+    let mut step = call.begin(deadline, now);
     let mut at = now;
     loop {
         step = match step {

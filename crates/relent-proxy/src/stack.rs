@@ -24,7 +24,7 @@ pub(crate) async fn serve<C: Connector>(
     worker: Arc<Worker<C>>,
     running: Running,
     request: Request<Incoming>,
-) -> Response<ResponseBody> {
+) -> Result<Response<ResponseBody>, Infallible> {
     let now = SystemTimer.now();
     let version = request.version();
     // access log: outermost, so that it sees everything, the refusals and the clients that leave too.
@@ -34,7 +34,7 @@ pub(crate) async fn serve<C: Connector>(
         let forwarding = pin!(forward(&worker, request, now, &mut record));
         Unwinding(forwarding).await
     };
-    finish::response(&worker.listeners.plan.proxy, version, answer, record)
+    Ok(finish::response(&worker.listeners.plan.proxy, version, answer, record))
 }
 
 async fn forward<C: Connector>(
@@ -70,8 +70,7 @@ pub(crate) fn service<C: Connector>(
 > {
     hyper::service::service_fn(move |request| {
         // From this moment on, though the future may be polled later.
-        let (worker, running) = (Arc::clone(&worker), connection.begin());
-        async move { Ok(serve(worker, running, request).await) }
+        serve(Arc::clone(&worker), connection.begin(), request)
     })
 }
 

@@ -1,5 +1,7 @@
 //! The head of one request, line by line.
 
+use memchr::memchr;
+
 use super::fault::FaultKind;
 
 /// What of a head has been read.
@@ -53,18 +55,21 @@ impl Head {
             self.empty_lines += 1;
             return if self.empty_lines > 1 { Err(FaultKind::EmptyLines) } else { Ok(()) };
         }
-        let mut parts = line.split(|byte| *byte == b' ');
-        let (method, target, version) = (parts.next(), parts.next(), parts.next());
-        let is_word = |part: Option<&[u8]>| part.is_some_and(|part| !part.is_empty());
-        self.version = match version {
-            Some(b"HTTP/1.1") => Some(Version::Http11),
-            Some(b"HTTP/1.0") => Some(Version::Http10),
-            _ => None,
+        // HTTP/1.0 or HTTP/1.1, and before it two words with a space between and behind.
+        let (words, minor) = match line {
+            [words @ .., b' ', b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ (b'0' | b'1')] => {
+                (words, *minor)
+            }
+            _ => return Err(FaultKind::RequestLine),
         };
-        if is_word(method) && is_word(target) && self.version.is_some() && parts.next().is_none() {
-            Ok(())
-        } else {
-            Err(FaultKind::RequestLine)
+        self.version = Some(if minor == b'1' { Version::Http11 } else { Version::Http10 });
+        match memchr(b' ', words) {
+            Some(space)
+                if space > 0 && space + 1 < words.len() && memchr(b' ', &words[space + 1..]).is_none() =>
+            {
+                Ok(())
+            }
+            _ => Err(FaultKind::RequestLine),
         }
     }
 

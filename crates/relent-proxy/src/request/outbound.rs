@@ -1,6 +1,6 @@
 //! A request as it is sent on: the same for all attempts but for what is stamped upon each.
 
-use http::header::{self, HeaderMap, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version, uri};
 use relent::http::wire;
@@ -13,12 +13,18 @@ use crate::fields::GRPC_TIMEOUT_FIELD;
 use crate::respond::Refusal;
 use crate::upstream::Upstream;
 
+/// Fields that an attempt may be stamped with.
+const MOST_STAMPS: usize = 5;
+
 /// What every attempt is made from: no attempt sees what was stamped upon another.
 pub(crate) struct Pristine {
     method: Method,
     uri: Uri,
     version: Version,
     headers: HeaderMap,
+    /// The fields again, once the map is on its way with the first attempt: for most calls the last that is seen of them,
+    /// and cheaper than a second map.
+    kept: Vec<(HeaderName, HeaderValue)>,
     /// Whether attempts are told their number, time and credit.
     stamp: bool,
     grpc: bool,
@@ -32,6 +38,7 @@ impl Pristine {
             uri: std::mem::take(&mut inbound.uri),
             version: Version::HTTP_11,
             headers: std::mem::take(&mut inbound.headers),
+            kept: Vec::new(),
             stamp: upstream.facts.stamp,
             grpc: inbound.grpc,
         };
@@ -95,9 +102,16 @@ impl Pristine {
 
     /// One attempt's request.
     pub(crate) fn attempt<B>(&mut self, launch: &Launch, body: B) -> Request<B> {
-        // The copy stays behind, and not the other way round: what came from the client has room to grow.
-        let kept = self.headers.clone();
-        let mut headers = std::mem::replace(&mut self.headers, kept);
+        let mut headers = std::mem::take(&mut self.headers);
+        if self.kept.is_empty() {
+            self.kept.reserve_exact(headers.len());
+            self.kept.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        } else {
+            headers.reserve(self.kept.len() + MOST_STAMPS);
+            for (name, value) in &self.kept {
+                headers.append(name.clone(), value.clone());
+            }
+        }
         if self.stamp {
             wire::stamp(&mut headers, launch);
         }

@@ -7,7 +7,10 @@ use std::time::Duration;
 use http::{Response, StatusCode};
 use relent::http::{Replay, RetryBody, failure_of_response, wire};
 use relent::timer::{Clock, SystemTimer};
-use relent_core::{AttemptId, Cause, Credit, Failure, Instant, Launch, Session, Step, Stop, StopScope, Used};
+use relent_core::{
+    AttemptId, Cause, Context, Credit, Failure, Instant, Launch, Opening, Repeat, Session, Step, Stop,
+    StopScope, Used,
+};
 
 use super::Answer;
 use super::last::{Last, as_kept};
@@ -28,7 +31,8 @@ pub(super) struct Call<'a, C: Connector> {
     pub(super) target: &'a Target,
     pub(super) local: &'a Local,
     pub(super) record: &'a mut Record,
-    pub(super) session: Session,
+    pub(super) stage: Stage,
+    pub(super) repeat: Repeat,
     pub(super) credit: Granted,
     pub(super) pristine: Pristine,
     pub(super) replay: Replay<RequestBody>,
@@ -40,6 +44,14 @@ pub(super) struct Call<'a, C: Connector> {
     pub(super) last: Option<Last>,
     /// Since when the call has waited for its next attempt, and why there is one.
     pub(super) waited_from: Option<(Instant, Cause)>,
+}
+
+/// How far a call has come. Most end with their first attempt, and never need more than the opening.
+pub(super) enum Stage {
+    /// Nothing runs: not yet, or no more.
+    Quiet,
+    Opening(Opening),
+    Live(Session),
 }
 
 /// The attempt in flight.
@@ -92,19 +104,59 @@ impl Credit for Granted {
 }
 
 impl<C: Connector> Call<'_, C> {
-    pub(super) fn begin(&mut self, now: Instant) -> Step {
+    /// Opens the call, which has to be over by `deadline`.
+    pub(super) fn begin(&mut self, deadline: Instant, now: Instant) -> Step {
         let context = self.target.handles.context(&self.target.policy, &self.credit);
-        self.session.begin(&context, now)
+        match Opening::begin(&context, self.repeat, deadline, now) {
+            Ok(opening) => {
+                self.stage = Stage::Opening(opening);
+                Step::Launch(opening.launch())
+            }
+            Err(reason) => Step::Stop(Stop { reason, attempts: 0, ambiguous: false, hint: None }),
+        }
+    }
+
+    /// Hands the session an input.
+    fn input<R>(&mut self, input: impl FnOnce(&mut Session, &Context<'_, Granted>) -> R) -> R {
+        let policy = &self.target.policy;
+        let context = self.target.handles.context(policy, &self.credit);
+        let session = match &mut self.stage {
+            Stage::Live(session) => session,
+            stage => {
+                let session = match stage {
+                    Stage::Opening(opening) => opening.into_session(policy, self.repeat),
+                    _ => Session::new(policy, self.repeat, Instant::NEVER, Instant::ZERO),
+                };
+                *stage = Stage::Live(session);
+                let Stage::Live(session) = stage else { unreachable!("it was just put there") };
+                session
+            }
+        };
+        input(session, &context)
     }
 
     pub(super) fn due(&mut self, now: Instant) -> Step {
-        let context = self.target.handles.context(&self.target.policy, &self.credit);
-        self.session.due(&context, now)
+        self.input(|session, context| session.due(context, now))
     }
 
     pub(super) fn shorten(&mut self, deadline: Instant) -> Step {
-        let context = self.target.handles.context(&self.target.policy, &self.credit);
-        self.session.shorten(&context, deadline)
+        self.input(|session, context| session.shorten(context, deadline))
+    }
+
+    /// Attempt `id` succeeded.
+    fn succeeded(&mut self, id: AttemptId, used: Used, now: Instant) {
+        if let (Stage::Opening(opening), false) = (&self.stage, self.credit.asked) {
+            opening.succeeded(&self.target.handles.context(&self.target.policy, &self.credit));
+            self.stage = Stage::Quiet;
+            self.record.succeeded(1, false);
+            return;
+        }
+        let (attempts, ambiguous) = self.input(|session, context| {
+            session.succeeded(context, id, used, Some(now));
+            (session.launched(), session.is_ambiguous())
+        });
+        self.record.succeeded(attempts, ambiguous);
+        self.report();
     }
 
     /// Makes one attempt.
@@ -161,11 +213,8 @@ impl<C: Connector> Call<'_, C> {
             self.fresh = true;
         }
         let timeout = self.worker.listeners.plan.proxy.body_timeout;
-        let context = self.target.handles.context(&self.target.policy, &self.credit);
         if status.as_u16() < 400 {
-            self.session.succeeded(&context, id, used, Some(now));
-            self.record.succeeded(self.session.launched(), self.session.is_ambiguous());
-            self.report();
+            self.succeeded(id, used, now);
             return Next::Answer(
                 response.map(|body| RetryBody::live(LiveBody::new(body, lease, timeout, now))),
             );
@@ -204,16 +253,14 @@ impl<C: Connector> Call<'_, C> {
         self.last = Some(Last::Error(Cause::Timeout, "no answer in time".to_owned()));
         let used = self.unheard(&failure);
         let failure = self.whole(failure.used(used));
-        let context = self.target.handles.context(&self.target.policy, &self.credit);
-        let step = self.session.expired(&context, id, failure, now);
+        let step = self.input(|session, context| session.expired(context, id, failure, now));
         self.waited_from = Some((now, Cause::Timeout));
         step
     }
 
     fn failed(&mut self, id: AttemptId, failure: Failure, now: Instant) -> Step {
         let failure = self.whole(failure);
-        let context = self.target.handles.context(&self.target.policy, &self.credit);
-        let step = self.session.failed(&context, id, failure, now);
+        let step = self.input(|session, context| session.failed(context, id, failure, now));
         self.waited_from = Some((now, failure.kind()));
         step
     }
@@ -271,7 +318,8 @@ impl<C: Connector> Call<'_, C> {
     /// The layer above wants to know what was spent.
     fn report(&mut self) {
         if self.credit.asked {
-            self.record.spent(self.session.used());
+            let used = if let Stage::Live(session) = &self.stage { session.used() } else { 0 };
+            self.record.spent(used);
         }
     }
 
@@ -294,15 +342,17 @@ impl<C: Connector> Call<'_, C> {
 /// The client left, or its body failed: whatever the call holds goes back, and nobody is blamed.
 impl<C: Connector> Drop for Call<'_, C> {
     fn drop(&mut self) {
-        if self.session.is_over() {
-            return;
-        }
+        let running = match &self.stage {
+            Stage::Quiet => return,
+            Stage::Opening(_) => true,
+            Stage::Live(session) if session.is_over() => return,
+            Stage::Live(session) => session.running().is_some(),
+        };
         let now = SystemTimer.now();
-        if self.session.running().is_some() {
+        if running {
             self.landed(Outcome::GivenUp, now);
         }
-        let context = self.target.handles.context(&self.target.policy, &self.credit);
-        let stop = self.session.abandon(&context, Used::Unsaid, Some(now));
+        let stop = self.input(|session, context| session.abandon(context, Used::Unsaid, Some(now)));
         self.record.stopped(&stop);
     }
 }

@@ -49,7 +49,7 @@ pub fn stamp(headers: &mut HeaderMap, launch: &Launch) {
         stamp_time(headers, time);
     }
     if let Some(left) = launch.left {
-        headers.insert(ATTEMPTS, dictionary("left=", left));
+        headers.insert(ATTEMPTS, self::left(left));
     }
 }
 
@@ -174,11 +174,15 @@ fn whole_milliseconds(time: Duration) -> u64 {
 
 /// The usual attempt numbers are there already.
 fn number(attempt: u32) -> HeaderValue {
-    const READY: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-    match READY.get(attempt as usize) {
-        Some(text) => HeaderValue::from_static(text),
-        None => digits(attempt.into()),
-    }
+    static READY: [HeaderValue; 6] = [
+        HeaderValue::from_static("0"),
+        HeaderValue::from_static("1"),
+        HeaderValue::from_static("2"),
+        HeaderValue::from_static("3"),
+        HeaderValue::from_static("4"),
+        HeaderValue::from_static("5"),
+    ];
+    READY.get(attempt as usize).cloned().unwrap_or_else(|| digits(attempt.into()))
 }
 
 /// A number in one allocation, where `HeaderValue::from` makes two.
@@ -196,17 +200,20 @@ fn digits(mut number: u64) -> HeaderValue {
     HeaderValue::from_bytes(&text[start..]).expect("digits make a header value")
 }
 
-/// A dictionary of one number. The usual ones are there already.
-fn dictionary(key: &'static str, number: u32) -> HeaderValue {
-    const LEFT: [&str; 4] = ["left=0", "left=1", "left=2", "left=3"];
-    const USED: [&str; 4] = ["used=0", "used=1", "used=2", "used=3"];
-    let ready = if key == "left=" { LEFT } else { USED };
-    match ready.get(number as usize) {
-        Some(text) => HeaderValue::from_static(text),
-        None => {
-            HeaderValue::try_from(format!("{key}{number}")).expect("letters and digits make a header value")
-        }
-    }
+/// The usual credits are there already.
+fn left(credit: u32) -> HeaderValue {
+    static READY: [HeaderValue; 4] = [
+        HeaderValue::from_static("left=0"),
+        HeaderValue::from_static("left=1"),
+        HeaderValue::from_static("left=2"),
+        HeaderValue::from_static("left=3"),
+    ];
+    READY.get(credit as usize).cloned().unwrap_or_else(|| dictionary("left=", credit))
+}
+
+/// A dictionary of one number.
+fn dictionary(key: &str, number: u32) -> HeaderValue {
+    HeaderValue::try_from(format!("{key}{number}")).expect("letters and digits make a header value")
 }
 
 #[cfg(test)]
