@@ -21,20 +21,22 @@ use call::{Call, Granted, Next, Stage};
 /// What a call ends with: the response of an endpoint, be it the last of several.
 pub(crate) type Answer = Response<RetryBody<LiveBody>>;
 
-/// Sends the request, again where policy and everybody else allow it, and answers with the last real outcome.
+/// Sends the request, again where policy and everybody else allow it, and puts the last real outcome into `answer`.
 pub(crate) async fn run<C: Connector>(
     worker: &Worker<C>,
     target: &Target,
-    mut inbound: Inbound,
+    inbound: &mut Inbound,
     deadline: Instant,
     now: Instant,
     record: &mut Record,
-) -> Result<Answer, Refusal> {
+    answer: &mut Option<Answer>,
+) -> Result<(), Refusal> {
     let local = &worker.locals[target.upstream];
-    let pristine = Pristine::new(&mut inbound, &local.upstream)?;
+    let pristine = Pristine::new(inbound, &local.upstream)?;
     let repeat = relent::http::repeat(target.policy.repeat(), pristine.method(), pristine.headers());
     let timeout = worker.listeners.plan.proxy.body_timeout;
-    let body = RequestBody::new(inbound.body, record.connection(), timeout);
+    let body = inbound.body.take().expect("a body is taken once");
+    let body = RequestBody::new(body, record.connection(), timeout);
     if let Some(watch) = body.watch() {
         record.watch_body(watch);
     }
@@ -43,12 +45,13 @@ pub(crate) async fn run<C: Connector>(
         target,
         local,
         record,
+        answer,
         stage: Stage::Quiet,
         repeat,
         credit: Granted::new(inbound.granted, inbound.number, target.policy.attempts()),
         pristine,
         replay: Replay::new(body, target.policy.replay_limit(), &target.memory),
-        upgrade: inbound.upgrade,
+        upgrade: inbound.upgrade.take(),
         tried: Tried::default(),
         fresh: false,
         flight: None,
@@ -60,7 +63,7 @@ pub(crate) async fn run<C: Connector>(
     loop {
         step = match step {
             Step::Launch(launch) => match call.attempt(launch, at).await? {
-                Next::Answer(answer) => return Ok(answer),
+                Next::Answered => return Ok(()),
                 Next::Step(step, now) => {
                     at = now;
                     step

@@ -30,10 +30,12 @@ pub(crate) async fn serve<C: Connector>(
     // access log: outermost, so that it sees everything, the refusals and the clients that leave too.
     let mut record = Record::open(&worker.listeners, running, &request, now);
     // respond: turns every error from below into one well-formed answer, and a panic into one lost request.
-    let answer = {
-        let forwarding = pin!(forward(&worker, request, now, &mut record));
+    let mut answer = None;
+    let forwarded = {
+        let forwarding = pin!(forward(&worker, request, now, &mut record, &mut answer));
         Unwinding(forwarding).await
     };
+    let answer = forwarded.and_then(|()| answer.ok_or(Refusal::Panicked));
     Ok(finish::response(&worker.listeners.plan.proxy, version, answer, record))
 }
 
@@ -42,10 +44,11 @@ async fn forward<C: Connector>(
     request: Request<Incoming>,
     now: relent_core::Instant,
     record: &mut Record,
-) -> Result<retry::Answer, Refusal> {
+    answer: &mut Option<retry::Answer>,
+) -> Result<(), Refusal> {
     let plan = &worker.listeners.plan;
     // request: what the hop before said to this one is heard, and goes no further.
-    let inbound = Inbound::read(request)?;
+    let mut inbound = Inbound::read(request)?;
     // route: picks upstream and policy by reference.
     let target = route::find(plan, &inbound)?;
     record.routed(target);
@@ -55,7 +58,7 @@ async fn forward<C: Connector>(
     record.hold(plan.limits.request()?);
     // retry and replay: outside of the choice of an endpoint, so that an attempt may go elsewhere. Below it, for each
     // attempt: pick, the attempt's time, the pool.
-    retry::run(worker, target, inbound, deadline, now, record).await
+    retry::run(worker, target, &mut inbound, deadline, now, record, answer).await
 }
 
 /// What hyper calls for each request of a connection.
@@ -77,11 +80,11 @@ pub(crate) fn service<C: Connector>(
 /// A panic while a request is served costs that request, not its connection, still less the process.
 struct Unwinding<'a, F>(Pin<&'a mut F>);
 
-impl<F, T> Future for Unwinding<'_, F>
+impl<F> Future for Unwinding<'_, F>
 where
-    F: Future<Output = Result<T, Refusal>>,
+    F: Future<Output = Result<(), Refusal>>,
 {
-    type Output = Result<T, Refusal>;
+    type Output = Result<(), Refusal>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let inner = self.0.as_mut();

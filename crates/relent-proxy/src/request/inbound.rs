@@ -17,7 +17,8 @@ pub(crate) struct Inbound {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Incoming,
+    /// `None` once it is on its way.
+    pub(crate) body: Option<Incoming>,
     /// Whether several `cookie` fields may be there.
     pub(crate) has_cookie: bool,
     /// The client reads trailers.
@@ -63,7 +64,7 @@ impl Inbound {
             method: parts.method,
             uri: parts.uri,
             headers,
-            body,
+            body: Some(body),
         };
         inbound.listen(seen);
         Ok(inbound)

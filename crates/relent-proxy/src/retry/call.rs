@@ -31,6 +31,8 @@ pub(super) struct Call<'a, C: Connector> {
     pub(super) target: &'a Target,
     pub(super) local: &'a Local,
     pub(super) record: &'a mut Record,
+    /// Where the answer is put: it is long, and would be moved through every layer above.
+    pub(super) answer: &'a mut Option<Answer>,
     pub(super) stage: Stage,
     pub(super) repeat: Repeat,
     pub(super) credit: Granted,
@@ -65,8 +67,8 @@ pub(super) struct Flight {
 
 /// What an attempt leads to.
 pub(super) enum Next {
-    /// The end.
-    Answer(Answer),
+    /// The end: the answer is there.
+    Answered,
     /// What the session says, and when that was.
     Step(Step, Instant),
 }
@@ -165,12 +167,13 @@ impl<C: Connector> Call<'_, C> {
         self.last = None;
         let endpoint = self.local.pick(&self.tried);
         let request = self.pristine.attempt(&launch, self.replay.next_attempt());
-        let parcel = Parcel { endpoint, request, fresh: self.fresh, now };
+        let mut parcel = Parcel { endpoint, request: Some(request), fresh: self.fresh, now };
         let progress = Progress::default();
         let flight = Flight { number: launch.number, endpoint, began: now, waited, progress };
         let flight = self.flight.insert(flight);
         let ended = {
-            let sending = upstream::send(&self.worker.connector, self.local, parcel, &mut flight.progress);
+            let sending =
+                upstream::send(&self.worker.connector, self.local, &mut parcel, &mut flight.progress);
             self.worker.alarms.in_time(launch.ends, pin!(sending)).await
         };
         let now = SystemTimer.now();
@@ -215,9 +218,9 @@ impl<C: Connector> Call<'_, C> {
         let timeout = self.worker.listeners.plan.proxy.body_timeout;
         if status.as_u16() < 400 {
             self.succeeded(id, used, now);
-            return Next::Answer(
-                response.map(|body| RetryBody::live(LiveBody::new(body, lease, timeout, now))),
-            );
+            let answer = response.map(|body| RetryBody::live(LiveBody::new(body, lease, timeout, now)));
+            *self.answer = Some(answer);
+            return Next::Answered;
         }
         self.tried.failed(self.endpoint(), false);
         self.believe(&mut response);
@@ -228,7 +231,8 @@ impl<C: Connector> Call<'_, C> {
         match self.failed(id, failure, now) {
             Step::Stop(stop) => {
                 self.stopped(&stop);
-                Next::Answer(response.map(RetryBody::live))
+                *self.answer = Some(response.map(RetryBody::live));
+                Next::Answered
             }
             step => {
                 self.last = Some(Last::response(response, &self.target.memory));
@@ -301,10 +305,13 @@ impl<C: Connector> Call<'_, C> {
     }
 
     /// The end of a call whose last attempt had no response, or was followed by a wait.
-    pub(super) fn end(&mut self, stop: Stop) -> Result<Answer, Refusal> {
+    pub(super) fn end(&mut self, stop: Stop) -> Result<(), Refusal> {
         self.stopped(&stop);
         match self.last.take() {
-            Some(Last::Response(parts, keeping)) => Ok(as_kept(*parts, keeping, &self.target.memory)),
+            Some(Last::Response(parts, keeping)) => {
+                *self.answer = Some(as_kept(*parts, keeping, &self.target.memory));
+                Ok(())
+            }
             Some(Last::Error(cause, error)) => Err(Refusal::Unanswered { stop, cause: Some(cause), error }),
             None => Err(Refusal::Unanswered { stop, cause: None, error: String::new() }),
         }

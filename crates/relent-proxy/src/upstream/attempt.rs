@@ -22,10 +22,17 @@ pub(crate) type Outgoing = ReplayBody<RequestBody>;
 /// What is sent, and where to.
 pub(crate) struct Parcel {
     pub(crate) endpoint: usize,
-    pub(crate) request: Request<Outgoing>,
+    /// Taken when there is a connection.
+    pub(crate) request: Option<Request<Outgoing>>,
     /// Not on a connection that was used before: one of those has refused this request.
     pub(crate) fresh: bool,
     pub(crate) now: Instant,
+}
+
+impl Parcel {
+    fn take(&mut self) -> Request<Outgoing> {
+        self.request.take().expect("a parcel is sent once")
+    }
 }
 
 /// The head of a response, its body still coming.
@@ -90,7 +97,7 @@ impl Progress {
 pub(crate) async fn send<C: Connector>(
     connector: &C,
     local: &Local,
-    parcel: Parcel,
+    parcel: &mut Parcel,
     progress: &mut Progress,
 ) -> Result<Sent, Broken> {
     match &local.endpoints[parcel.endpoint] {
@@ -103,7 +110,7 @@ async fn send_http1<C: Connector>(
     connector: &C,
     local: &Local,
     pool: &Arc<Pool>,
-    parcel: Parcel,
+    parcel: &mut Parcel,
     progress: &mut Progress,
 ) -> Result<Sent, Broken> {
     let kept = if parcel.fresh { None } else { pool.take(parcel.now) };
@@ -116,7 +123,7 @@ async fn send_http1<C: Connector>(
         }
     };
     progress.watch(&connection.written);
-    match connection.sender.try_send_request(parcel.request).await {
+    match connection.sender.try_send_request(parcel.take()).await {
         Ok(response) => Ok(Sent { response, lease: Lease::new(pool, connection) }),
         Err(mut failed) => {
             let returned = failed.take_message().is_some();
@@ -133,12 +140,12 @@ async fn send_http2<C: Connector>(
     connector: &C,
     local: &Local,
     shared: &Shared,
-    parcel: Parcel,
+    parcel: &mut Parcel,
     progress: &mut Progress,
 ) -> Result<Sent, Broken> {
-    let (mut sender, stream) = place(connector, local, shared, &parcel, progress).await?;
+    let (mut sender, stream) = place(connector, local, shared, parcel, progress).await?;
     progress.sent = Sending::Handed;
-    match sender.try_send_request(parcel.request).await {
+    match sender.try_send_request(parcel.take()).await {
         Ok(response) => Ok(Sent { response, lease: Lease::shared(stream) }),
         Err(mut failed) => {
             let returned = failed.take_message().is_some();
