@@ -100,8 +100,7 @@ impl Track {
     async fn lay(lane: Lane, scenario: &Arc<Scenario>, calls: usize, clock: Clock) -> io::Result<Track> {
         let backend = Arc::new(Backend::start(Arc::clone(scenario), calls, clock).await?);
         let ledger = Arc::new(Ledger::new(calls, scenario.seconds(), clock));
-        let caller = Caller::new(lane, backend.address(), Arc::clone(scenario), clock, &ledger)
-            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let caller = Caller::start(lane, backend.address(), Arc::clone(scenario), clock, &ledger).await?;
         Ok(Track { lane, backend, ledger, caller: Arc::new(caller) })
     }
 

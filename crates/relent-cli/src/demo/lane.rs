@@ -4,11 +4,12 @@
 mod loops;
 mod relent;
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::relent::{PolicyError, StopReason};
+use ::relent::StopReason;
 use bytes::Bytes;
 use http::{Response, StatusCode};
 use http_body::Body;
@@ -32,7 +33,7 @@ pub(crate) enum Lane {
     Naive,
     /// Three tries, exponential waits, full jitter.
     Textbook,
-    /// relent's defaults.
+    /// `relent proxy`, with its defaults.
     Relent,
 }
 
@@ -64,7 +65,7 @@ impl Lane {
             Lane::None => "one try",
             Lane::Naive => "3 tries, one right after the other",
             Lane::Textbook => "3 tries, exponential waits from 100 ms, full jitter, no budget",
-            Lane::Relent => "relent's defaults: 3 tries, the same waits, and a budget of 10 %",
+            Lane::Relent => "relent proxy by default: 3 tries, the same waits, and a budget of 10 %",
         }
     }
 }
@@ -89,31 +90,37 @@ pub(crate) struct Caller {
     scenario: Arc<Scenario>,
     /// What the lanes without relent send their attempts with.
     wire: Wire<Full<Bytes>>,
-    relent: Relent,
+    /// The lane of relent alone has it.
+    relent: Option<Relent>,
 }
 
 impl Caller {
-    pub(crate) fn new(
+    pub(crate) async fn start(
         lane: Lane,
         server: SocketAddr,
         scenario: Arc<Scenario>,
         clock: Clock,
         ledger: &Arc<Ledger>,
-    ) -> Result<Caller, PolicyError> {
-        let relent = Relent::new(Wire::new(Arc::clone(ledger)), scenario.attempt_timeout)?;
+    ) -> io::Result<Caller> {
+        let relent = match lane {
+            Lane::Relent => Some(Relent::start(server, ledger, scenario.attempt_timeout).await?),
+            _ => None,
+        };
         Ok(Caller { lane, server, clock, scenario, wire: Wire::new(Arc::clone(ledger)), relent })
     }
 
     /// Makes one call, as its lane does.
     pub(crate) async fn call(&self, call: &Call) -> Ending {
+        if let Some(relent) = &self.relent {
+            return relent.call(request(relent.door(), call)).await;
+        }
         let once = || self.once(call);
         let tried = match self.lane {
-            Lane::None => once().await,
+            Lane::None | Lane::Relent => once().await,
             Lane::Naive => naive(once).await,
             Lane::Textbook => {
                 textbook(once, |retry| self.textbook_wait(call, retry), |wait| self.clock.sleep(wait)).await
             }
-            Lane::Relent => return self.relent.call(request(self.server, call)).await,
         };
         Ending { ok: tried.is_ok(), stop: None, ambiguous: false }
     }

@@ -5,7 +5,6 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -15,7 +14,6 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::TokioExecutor;
-use tower_service::Service;
 
 use super::arrivals::{Call, call_of};
 use super::ledger::{Ledger, Saw};
@@ -63,25 +61,6 @@ where
             }
             result
         })
-    }
-}
-
-impl<B> Service<Request<B>> for Wire<B>
-where
-    B: Body + Send + Unpin + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
-    type Response = Response<Incoming>;
-    type Error = ClientError;
-    type Future = Sent;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ClientError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Sent {
-        self.send(request)
     }
 }
 

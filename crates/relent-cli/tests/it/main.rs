@@ -4,6 +4,8 @@
 mod explain;
 mod explain_file;
 #[cfg(unix)]
+mod proxy;
+#[cfg(unix)]
 mod run;
 #[cfg(unix)]
 mod run_ends;
