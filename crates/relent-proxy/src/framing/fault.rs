@@ -3,10 +3,11 @@
 /// A fault, and where it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Of the bytes that were looked at, so many come before the head that the fault is in.
+    /// Of the bytes that were looked at, so many come before the request that the fault is in; 0 if it began earlier.
     pub(crate) keep: usize,
     pub(crate) kind: FaultKind,
-    /// Whether it is in a head: then the request never was. Otherwise it is in the body of one that is under way.
+    /// Whether the end of the head is not before these bytes: then the request never was. Otherwise the fault is in the
+    /// body of one that is under way.
     pub(crate) in_head: bool,
 }
 
@@ -42,7 +43,7 @@ pub(crate) enum FaultKind {
     #[error("a chunk of the body is not as RFC 9112 has it")]
     BadChunk,
     /// RFC 9110 §6.5.1.
-    #[error("a trailer says how the message is framed or routed")]
+    #[error("a trailer is no field, or one that says how the message is framed or routed")]
     BadTrailer,
     #[error("the head is over 64 KiB")]
     HeadTooLarge,
