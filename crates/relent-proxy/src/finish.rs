@@ -15,29 +15,22 @@ use crate::retry::Answer;
 /// How a call went, for people: only where it is configured.
 const OUTCOME: HeaderName = HeaderName::from_static("relent-outcome");
 
-/// Makes the client's response of what the stack below came to.
-pub(crate) fn response(
+/// What an endpoint answered.
+pub(crate) fn answered(
     proxy: &ProxyConfig,
-    version: Version,
-    answer: Result<Answer, Refusal>,
+    mut answer: Answer,
     mut record: Record,
 ) -> Response<ResponseBody> {
-    let mut answer = match answer {
-        Ok(mut answer) => {
-            let status = answer.status();
-            cleanse(answer.headers_mut(), status, record.seen());
-            answer
-        }
-        Err(refusal) => return refused(proxy, version, &refusal, record),
-    };
+    let status = answer.status();
+    cleanse(answer.headers_mut(), status, record.seen());
     tell(proxy, answer.headers_mut(), &record);
     *answer.version_mut() = Version::HTTP_11;
-    record.answered(answer.status().as_u16());
+    record.answered(status.as_u16());
     answer.map(|body| ResponseBody::upstream(body, record))
 }
 
 /// The proxy's own words.
-fn refused(
+pub(crate) fn refused(
     proxy: &ProxyConfig,
     version: Version,
     refusal: &Refusal,

@@ -1,6 +1,7 @@
 //! The retrying reverse proxy: HTTP/1.1 and HTTP/2 without TLS on both sides, every call driven by relent's session.
 //!
-//! [`start`] a checked configuration; the [`Proxy`] that comes back is drained and joined. What happens to a request is
+//! [`start`] a checked configuration; the [`Proxy`] that comes back is drained and joined. A program that is nothing else
+//! takes [`bind`] and runs what comes back. What happens to a request is
 //! one list, in `stack.rs`. [`Engine`] is the same without sockets.
 
 mod access;
@@ -31,5 +32,5 @@ mod upstream;
 mod worker;
 
 pub use engine::Engine;
-pub use server::{Ended, Proxy, StartError, start};
+pub use server::{Bound, Ended, Proxy, StartError, bind, start};
 pub use upstream::{Connector, TcpConnector};

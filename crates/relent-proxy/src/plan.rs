@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use relent::Handles;
 use relent::http::ReplayMemory;
+use relent::http::wire::Stamp;
 use relent::timer::{Clock, SystemTimer};
 use relent_config::{Config, Matcher, ProxyConfig};
 use relent_core::Policy;
@@ -37,6 +38,7 @@ pub(crate) struct Target {
     pub(crate) policy: Policy,
     pub(crate) handles: Handles,
     pub(crate) memory: Arc<ReplayMemory>,
+    pub(crate) stamp: Stamp,
 }
 
 /// Which requests go to which target.
@@ -86,6 +88,7 @@ impl Plan {
             policy: policy.clone(),
             handles: Handles::new(policy, SystemTimer.now()),
             memory: Arc::new(ReplayMemory::new(policy.replay_total())),
+            stamp: Stamp::new(policy.attempt_timeout()),
         });
         place
     }

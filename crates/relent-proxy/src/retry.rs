@@ -6,7 +6,7 @@ mod wait;
 
 use http::Response;
 use relent::http::{Replay, RetryBody};
-use relent_core::{Instant, Step};
+use relent_core::{Instant, Repeat, Step};
 
 use crate::client::RequestBody;
 use crate::plan::Target;
@@ -32,8 +32,11 @@ pub(crate) async fn run<C: Connector>(
     answer: &mut Option<Answer>,
 ) -> Result<(), Refusal> {
     let local = &worker.locals[target.upstream];
+    let repeat = match &inbound.head {
+        Some(head) => relent::http::repeat(target.policy.repeat(), &head.method, &head.headers),
+        None => Repeat::No,
+    };
     let pristine = Pristine::new(inbound, &local.upstream)?;
-    let repeat = relent::http::repeat(target.policy.repeat(), pristine.method(), pristine.headers());
     let timeout = worker.listeners.plan.proxy.body_timeout;
     let body = inbound.body.take().expect("a body is taken once");
     let body = RequestBody::new(body, record.connection(), timeout);

@@ -6,10 +6,11 @@ use crate::respond::Refusal;
 
 /// The target of the first route for this method, host and path.
 pub(crate) fn find<'a>(plan: &'a Plan, inbound: &Inbound) -> Result<&'a Target, Refusal> {
-    let method = inbound.method.as_str();
-    let host = if plan.hosts_matter { inbound.host() } else { None };
+    let head = inbound.head.as_ref().ok_or(Refusal::NoRoute)?;
+    let method = head.method.as_str();
+    let host = if plan.hosts_matter { head.host() } else { None };
     // `OPTIONS *` asks about the server as a whole (RFC 9110 §9.3.7).
-    let path = match inbound.uri.path() {
+    let path = match head.uri.path() {
         "*" => "/",
         path => path,
     };

@@ -1,5 +1,6 @@
 //! Starting and stopping: the sockets, a thread for each worker, and the way out.
 
+use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
@@ -11,7 +12,7 @@ use std::time::Duration;
 use relent::timer::{Clock, SystemTimer, Timer};
 use relent_config::{AccessLog as LogTo, Config};
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 use crate::access::AccessLog;
 use crate::admin::{self, Admin, Pages};
@@ -76,14 +77,25 @@ impl StartError {
     }
 }
 
-/// A running proxy.
+/// A proxy that has its sockets, and does not run yet.
+#[derive(Debug)]
+pub struct Bound {
+    listening: SocketAddr,
+    admin: Option<SocketAddr>,
+    switches: Switches,
+    listener: TcpListener,
+    workers: Vec<Worker<TcpConnector>>,
+    /// Ends after the workers.
+    pages: Option<Admin>,
+}
+
+/// A proxy that runs on threads of its own.
 #[derive(Debug)]
 pub struct Proxy {
     listening: SocketAddr,
     admin: Option<SocketAddr>,
     switches: Switches,
     workers: Vec<JoinHandle<usize>>,
-    /// Ends after them.
     pages: Option<Admin>,
 }
 
@@ -95,34 +107,99 @@ pub struct Ended {
     pub cut: usize,
 }
 
-/// Binds the addresses and starts the workers.
+/// Binds the addresses.
 ///
 /// # Errors
-/// [`StartError`]; nothing runs then.
-pub fn start(config: Config) -> Result<Proxy, StartError> {
+/// [`StartError`]; nothing is left then.
+pub fn bind(config: Config) -> Result<Bound, StartError> {
     let proxy = config.proxy.clone().ok_or(StartError::NoProxy)?;
     let log =
         AccessLog::open(&proxy.access_log).map_err(|error| StartError::log(&proxy.access_log, error))?;
     let shown = admin::config_page(&config);
     let count = proxy.workers.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let plan = Arc::new(Plan::new(config, proxy, log));
-    let listener =
-        bind(plan.proxy.listen).map_err(|source| StartError::Bind { addr: plan.proxy.listen, source })?;
-    let worker = |source| StartError::Worker { source };
-    let listening = listener.local_addr().map_err(worker)?;
+    let addr = plan.proxy.listen;
+    let listener = listen(addr).map_err(|source| StartError::Bind { addr, source })?;
+    let listening = listener.local_addr().map_err(|source| StartError::Bind { addr, source })?;
     let (switches, drain, cut) = Switches::new(plan.proxy.grace);
     let metrics = Arc::new(Metrics::new(plan.target_names(), count));
     let pages =
         Pages { metrics: Arc::clone(&metrics), plan: Arc::clone(&plan), drain: drain.clone(), config: shown };
     let (admin, pages) = start_admin(&plan, pages)?;
-    let mut workers = Vec::with_capacity(count);
-    for number in 0..count {
+    let worker = |number| {
         let listeners = Arc::new(Listeners { plan: Arc::clone(&plan), metrics: metrics.shard(number) });
-        let own = Worker::new(listeners, TcpConnector, drain.clone(), cut.clone());
-        let started =
-            listener.try_clone().and_then(|listener| spawn(number, own, listener, switches.clone()));
-        match started {
-            Ok(thread) => workers.push(thread),
+        Worker::new(listeners, TcpConnector, drain.clone(), cut.clone())
+    };
+    let workers = (0..count).map(worker).collect();
+    Ok(Bound { listening, admin, switches, listener, workers, pages })
+}
+
+/// Binds the addresses and starts the workers, each on a thread of its own.
+///
+/// # Errors
+/// [`StartError`]; nothing runs then.
+pub fn start(config: Config) -> Result<Proxy, StartError> {
+    let Bound { listening, admin, switches, listener, workers, pages } = bind(config)?;
+    let workers = spawn_all(workers, &listener, &switches)?;
+    Ok(Proxy { listening, admin, switches, workers, pages })
+}
+
+impl Bound {
+    /// Where requests come in.
+    pub fn listening(&self) -> SocketAddr {
+        self.listening
+    }
+
+    /// Where the admin pages are served.
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.admin
+    }
+
+    /// Runs the proxy, one of its workers on this thread: with one worker the process may stay at one thread. Ends some
+    /// time after `drain` does, when what was in flight is done or the grace period over; or with `abort`, at once, and
+    /// `None`.
+    ///
+    /// # Errors
+    /// [`StartError::Worker`] if a thread or a runtime can't be had.
+    pub fn run(
+        self,
+        drain: impl Future<Output = ()>,
+        abort: impl Future<Output = ()>,
+    ) -> Result<Option<Ended>, StartError> {
+        let Bound { switches, listener, mut workers, pages, .. } = self;
+        let worker = |source| StartError::Worker { source };
+        let own = Arc::new(workers.remove(0));
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(worker)?;
+        let others = spawn_all(workers, &listener, &switches)?;
+        let cut = runtime.block_on(async {
+            let told = async {
+                drain.await;
+                switches.drain();
+                abort.await;
+            };
+            tokio::select! {
+                biased;
+                () = told => None,
+                cut = serve(own, listener, &switches) => Some(cut),
+            }
+        });
+        let Some(cut) = cut else { return Ok(None) };
+        let cut = cut + others.into_iter().map(|worker| worker.join().unwrap_or(0)).sum::<usize>();
+        drop(pages);
+        Ok(Some(Ended { cut }))
+    }
+}
+
+fn spawn_all(
+    workers: Vec<Worker<TcpConnector>>,
+    listener: &TcpListener,
+    switches: &Switches,
+) -> Result<Vec<JoinHandle<usize>>, StartError> {
+    let mut threads = Vec::with_capacity(workers.len());
+    for worker in workers {
+        let listener = listener.try_clone();
+        match listener.and_then(|listener| spawn(threads.len(), worker, listener, switches.clone())) {
+            Ok(thread) => threads.push(thread),
             Err(source) => {
                 // Those that run already have nothing to finish.
                 switches.drain();
@@ -130,7 +207,7 @@ pub fn start(config: Config) -> Result<Proxy, StartError> {
             }
         }
     }
-    Ok(Proxy { listening, admin, switches, workers, pages })
+    Ok(threads)
 }
 
 /// A worker's thread, once its runtime is there.
@@ -151,7 +228,7 @@ fn spawn(
             }
         };
         drop(tell.send(Ok(())));
-        run(&runtime, Arc::new(worker), listener, &switches)
+        runtime.block_on(serve(Arc::new(worker), listener, &switches))
     })?;
     told.recv().unwrap_or_else(|_| Err(io::Error::other("the thread ended")))?;
     Ok(thread)
@@ -161,7 +238,7 @@ fn spawn(
 fn start_admin(plan: &Plan, pages: Pages) -> Result<(Option<SocketAddr>, Option<Admin>), StartError> {
     let Some(addr) = plan.proxy.admin else { return Ok((None, None)) };
     let failed = |source| StartError::Admin { addr, source };
-    let listener = bind(addr).map_err(failed)?;
+    let listener = listen(addr).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
     let admin = Admin::start(listener, Arc::new(pages)).map_err(failed)?;
     Ok((Some(bound), Some(admin)))
@@ -169,7 +246,7 @@ fn start_admin(plan: &Plan, pages: Pages) -> Result<(Option<SocketAddr>, Option<
 
 /// Bound once, and duplicated for each worker: `SO_REUSEPORT` would hide a port that another program has, and lose the
 /// connections in a worker's queue when it ends.
-fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
+fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
     // A port whose last connections are still being closed may be taken again.
     socket.set_reuse_address(true)?;
@@ -204,26 +281,18 @@ impl Proxy {
     }
 }
 
-/// A worker's thread, to its end; how many connections were cut.
-fn run(
-    runtime: &Runtime,
-    worker: Arc<Worker<TcpConnector>>,
-    listener: TcpListener,
-    switches: &Switches,
-) -> usize {
-    runtime.block_on(async {
-        let sweeping = Arc::clone(&worker);
-        tokio::spawn(async move { sweeping.sweep().await });
-        let mut drain = worker.drain.clone();
-        let accepting = accept(&worker, listener);
-        tokio::select! {
-            () = accepting => {}
-            // It only ends with the program.
-            _ = drain.wait_for(Option::is_some) => {}
-        }
-        let end = drain.borrow().unwrap_or_else(|| SystemTimer.now());
-        worker.finish(end, switches).await
-    })
+/// A worker, to its end; how many connections were cut.
+async fn serve(worker: Arc<Worker<TcpConnector>>, listener: TcpListener, switches: &Switches) -> usize {
+    let sweeping = Arc::clone(&worker);
+    tokio::spawn(async move { sweeping.sweep().await });
+    let mut drain = worker.drain.clone();
+    tokio::select! {
+        () = accept(&worker, listener) => {}
+        // It only ends with the program.
+        _ = drain.wait_for(Option::is_some) => {}
+    }
+    let end = drain.borrow().unwrap_or_else(|| SystemTimer.now());
+    worker.finish(end, switches).await
 }
 
 async fn accept(worker: &Arc<Worker<TcpConnector>>, listener: TcpListener) {

@@ -35,8 +35,13 @@ pub(crate) async fn serve<C: Connector>(
         let forwarding = pin!(forward(&worker, request, now, &mut record, &mut answer));
         Unwinding(forwarding).await
     };
-    let answer = forwarded.and_then(|()| answer.ok_or(Refusal::Panicked));
-    Ok(finish::response(&worker.listeners.plan.proxy, version, answer, record))
+    let proxy = &worker.listeners.plan.proxy;
+    Ok(match (answer, forwarded) {
+        (Some(answer), Ok(())) => finish::answered(proxy, answer, record),
+        (_, forwarded) => {
+            finish::refused(proxy, version, &forwarded.err().unwrap_or(Refusal::Panicked), record)
+        }
+    })
 }
 
 async fn forward<C: Connector>(

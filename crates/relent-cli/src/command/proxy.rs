@@ -1,10 +1,13 @@
 //! `relent proxy`: the retrying reverse proxy, until a signal ends it.
 
+use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::task::Poll;
 
 use relent_config::{AccessLog, Config, Protocol, ProxyConfig, Route, Upstream};
-use relent_proxy::{Ended, Proxy, StartError};
+use relent_proxy::{Ended, StartError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::{ProxyArgs, Standard};
@@ -19,38 +22,34 @@ pub(crate) fn proxy(args: &ProxyArgs) -> Result<Exit, Failure> {
         Some(_) => from_file(args)?,
         None => from_flags(args)?,
     };
-    let cannot = |error: io::Error| Failure::failed(format!("can't start: {error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot)?;
-    runtime.block_on(async {
+    let cannot = |error: io::Error| Failure::failed(format!("can't listen to signals: {error}"));
+    let proxy = relent_proxy::bind(config).map_err(|error| not_started(&error))?;
+    let signals = Signals::default();
+    let (listening, admin) = (proxy.listening(), proxy.admin());
+    let drain = async {
         // Heard from before the first connection on.
-        let mut signals = Signals::listen().map_err(cannot)?;
-        let proxy = relent_proxy::start(config).map_err(|error| not_started(&error))?;
-        say(&format!("listening on http://{}", proxy.listening()));
-        if let Some(admin) = proxy.admin() {
+        signals.listen()?;
+        say(&format!("listening on http://{listening}"));
+        if let Some(admin) = admin {
             say(&format!("admin on http://{admin}"));
         }
         signals.next().await;
         say("ending: no new connections; requests in flight go on for a while");
-        end(proxy, &mut signals).await
-    })
-}
-
-/// Waits for the end, or for the second signal.
-async fn end(proxy: Proxy, signals: &mut Signals) -> Result<Exit, Failure> {
-    proxy.drain();
-    let ended = tokio::task::spawn_blocking(move || proxy.join());
-    tokio::select! {
-        ended = ended => {
-            match ended {
-                Ok(Ended { cut: 0, .. }) => say("ended"),
-                Ok(Ended { cut, .. }) => say(&format!("ended; {cut} connections were cut off at the end of the grace period")),
-                Err(error) => return Err(Failure::failed(format!("the end went wrong: {error}"))),
-            }
-            Ok(Exit::Success)
+        Ok(())
+    };
+    let mut heard = Ok(());
+    let mut second = 0;
+    let ended = proxy.run(async { heard = drain.await }, async { second = signals.next().await });
+    heard.map_err(cannot)?;
+    match ended.map_err(|error| not_started(&error))? {
+        Some(Ended { cut: 0, .. }) => say("ended"),
+        Some(Ended { cut, .. }) => {
+            say(&format!("ended; {cut} connections were cut off at the end of the grace period"));
         }
         // Threads that still run end with the process.
-        number = signals.next() => std::process::exit(i32::from(Exit::Signal(number).code())),
+        None => return Ok(Exit::Signal(second)),
     }
+    Ok(Exit::Success)
 }
 
 /// The file's configuration, and what flags change of the proxy.
@@ -165,25 +164,26 @@ fn say(text: &str) {
 }
 
 /// The signals that end it.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
+#[derive(Default)]
+struct Signals(RefCell<Option<(Signal, Signal)>>);
 
 impl Signals {
     /// Listens from now on; needs a runtime.
-    fn listen() -> io::Result<Signals> {
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
+    fn listen(&self) -> io::Result<()> {
+        *self.0.borrow_mut() = Some((signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?));
+        Ok(())
     }
 
     /// The number of the next one.
-    async fn next(&mut self) -> u8 {
-        tokio::select! {
-            _ = self.terminate.recv() => 15,
-            _ = self.interrupt.recv() => 2,
-        }
+    async fn next(&self) -> u8 {
+        poll_fn(|cx| {
+            let mut signals = self.0.borrow_mut();
+            let Some((terminate, interrupt)) = &mut *signals else { return Poll::Pending };
+            if terminate.poll_recv(cx).is_ready() {
+                return Poll::Ready(15);
+            }
+            interrupt.poll_recv(cx).map(|_| 2)
+        })
+        .await
     }
 }

@@ -63,8 +63,13 @@ impl Launch {
     /// more. `Some(ZERO)` means that nothing useful is left to tell.
     #[must_use]
     pub fn time_below(&self) -> Option<Duration> {
-        let time = self.time?;
-        Some(time.saturating_sub(Duration::from_nanos(margin(nanos(time)))))
+        self.time.map(Launch::time_below_of)
+    }
+
+    /// The same for an attempt of so much time.
+    #[must_use]
+    pub fn time_below_of(time: Duration) -> Duration {
+        time.saturating_sub(Duration::from_nanos(margin(nanos(time))))
     }
 
     /// When the layer below has to have answered: `ends`, less the same margin.

@@ -14,9 +14,8 @@ use crate::respond::Refusal;
 
 /// A request, without what ended at this hop.
 pub(crate) struct Inbound {
-    pub(crate) method: Method,
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
+    /// `None` once it is on its way.
+    pub(crate) head: Option<Head>,
     /// `None` once it is on its way.
     pub(crate) body: Option<Incoming>,
     /// Whether several `cookie` fields may be there.
@@ -31,6 +30,13 @@ pub(crate) struct Inbound {
     pub(crate) number: Option<u32>,
     /// The time that the hop before gives.
     pub(crate) time: Option<Duration>,
+}
+
+/// What a request asks for.
+pub(crate) struct Head {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
 }
 
 /// A wish to speak something else on the connection.
@@ -61,18 +67,16 @@ impl Inbound {
             granted: None,
             number: None,
             time: None,
-            method: parts.method,
-            uri: parts.uri,
-            headers,
+            head: None,
             body: Some(body),
         };
-        inbound.listen(seen);
+        inbound.listen(&mut headers, seen);
+        inbound.head = Some(Head { method: parts.method, uri: parts.uri, headers });
         Ok(inbound)
     }
 
     /// Hears what the hop before says to this one, and takes it out.
-    fn listen(&mut self, seen: Seen) {
-        let headers = &mut self.headers;
+    fn listen(&mut self, headers: &mut HeaderMap, seen: Seen) {
         if seen.has_credit() {
             self.granted = wire::granted(headers);
             wire::forget(headers);
@@ -96,7 +100,9 @@ impl Inbound {
             fields::strip_controls(headers);
         }
     }
+}
 
+impl Head {
     /// The host that is meant, its port aside.
     pub(crate) fn host(&self) -> Option<&str> {
         if let Some(host) = self.uri.host() {

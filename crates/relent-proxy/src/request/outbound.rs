@@ -3,12 +3,12 @@
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version, uri};
-use relent::http::wire;
+use relent::http::wire::Stamp;
 use relent_config::Protocol;
 use relent_core::Launch;
 
 use super::grpc;
-use super::inbound::Inbound;
+use super::inbound::{Head, Inbound};
 use crate::fields::GRPC_TIMEOUT_FIELD;
 use crate::respond::Refusal;
 use crate::upstream::Upstream;
@@ -21,7 +21,8 @@ pub(crate) struct Pristine {
     method: Method,
     uri: Uri,
     version: Version,
-    headers: HeaderMap,
+    /// `None` once the first attempt has them.
+    headers: Option<HeaderMap>,
     /// The fields again, once the map is on its way with the first attempt: for most calls the last that is seen of them,
     /// and cheaper than a second map.
     kept: Vec<(HeaderName, HeaderValue)>,
@@ -33,87 +34,33 @@ pub(crate) struct Pristine {
 impl Pristine {
     /// Takes the head of `inbound`, and puts it in the form of the upstream's protocol.
     pub(crate) fn new(inbound: &mut Inbound, upstream: &Upstream) -> Result<Pristine, Refusal> {
-        let mut pristine = Pristine {
-            method: std::mem::take(&mut inbound.method),
-            uri: std::mem::take(&mut inbound.uri),
-            version: Version::HTTP_11,
-            headers: std::mem::take(&mut inbound.headers),
-            kept: Vec::new(),
-            stamp: upstream.facts.stamp,
-            grpc: inbound.grpc,
-        };
-        match upstream.facts.protocol {
-            Protocol::Http2 => pristine.in_http2(inbound, upstream)?,
-            _ => pristine.in_http1(inbound),
-        }
-        Ok(pristine)
-    }
-
-    fn in_http1(&mut self, inbound: &Inbound) {
-        if let Some(authority) = self.uri.authority() {
-            // RFC 9112 §3.2.2, RFC 9113 §8.3.1: what stood in the target goes into Host.
-            if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
-                self.headers.insert(header::HOST, host);
+        let Head { method, mut uri, mut headers } = inbound.head.take().expect("a head is taken once");
+        let version = match upstream.facts.protocol {
+            Protocol::Http2 => {
+                in_http2(&mut uri, &mut headers, inbound, upstream)?;
+                Version::HTTP_2
             }
-            self.uri = Uri::from(path_of(&self.uri));
-        }
-        if inbound.has_cookie {
-            join_cookies(&mut self.headers);
-        }
-        if let Some(upgrade) = &inbound.upgrade {
-            self.headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-            self.headers.insert(header::UPGRADE, upgrade.protocol.clone());
-        } else if inbound.trailers {
-            self.headers.insert(header::CONNECTION, HeaderValue::from_static("te"));
-            self.headers.insert(header::TE, HeaderValue::from_static("trailers"));
-        }
-    }
-
-    fn in_http2(&mut self, inbound: &Inbound, upstream: &Upstream) -> Result<(), Refusal> {
-        self.version = Version::HTTP_2;
-        let mut parts = uri::Parts::default();
-        parts.scheme = Some(Scheme::HTTP);
-        parts.path_and_query = Some(path_of(&self.uri));
-        parts.authority = match (self.uri.authority(), self.headers.get(header::HOST)) {
-            (Some(authority), _) => Some(authority.clone()),
-            (None, Some(host)) => Some(
-                host.as_bytes()
-                    .try_into()
-                    .map_err(|_| Refusal::BadRequest("the Host field names no host"))?,
-            ),
-            (None, None) => upstream.authorities.first().and_then(|host| host.as_bytes().try_into().ok()),
+            _ => {
+                in_http1(&mut uri, &mut headers, inbound);
+                Version::HTTP_11
+            }
         };
-        self.headers.remove(header::HOST);
-        self.uri = Uri::from_parts(parts)
-            .map_err(|_| Refusal::BadRequest("the target is none that can be sent on"))?;
-        if inbound.trailers {
-            self.headers.insert(header::TE, HeaderValue::from_static("trailers"));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn method(&self) -> &Method {
-        &self.method
-    }
-
-    pub(crate) fn headers(&self) -> &HeaderMap {
-        &self.headers
+        let (stamp, grpc) = (upstream.facts.stamp, inbound.grpc);
+        Ok(Pristine { method, uri, version, headers: Some(headers), kept: Vec::new(), stamp, grpc })
     }
 
     /// One attempt's request.
-    pub(crate) fn attempt<B>(&mut self, launch: &Launch, body: B) -> Request<B> {
-        let mut headers = std::mem::take(&mut self.headers);
-        if self.kept.is_empty() {
-            self.kept.reserve_exact(headers.len());
-            self.kept.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-        } else {
-            headers.reserve(self.kept.len() + MOST_STAMPS);
-            for (name, value) in &self.kept {
-                headers.append(name.clone(), value.clone());
+    pub(crate) fn attempt<B>(&mut self, launch: &Launch, stamp: &Stamp, body: B) -> Request<B> {
+        let mut headers = match self.headers.take() {
+            Some(headers) => {
+                self.kept.reserve_exact(headers.len());
+                self.kept.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+                headers
             }
-        }
+            None => self.again(),
+        };
         if self.stamp {
-            wire::stamp(&mut headers, launch);
+            stamp.stamp(&mut headers, launch);
         }
         if self.grpc {
             self.stamp_grpc(&mut headers, launch);
@@ -126,6 +73,15 @@ impl Pristine {
         request
     }
 
+    /// The fields of another attempt.
+    fn again(&self) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(self.kept.len() + MOST_STAMPS);
+        for (name, value) in &self.kept {
+            headers.append(name.clone(), value.clone());
+        }
+        headers
+    }
+
     fn stamp_grpc(&self, headers: &mut HeaderMap, launch: &Launch) {
         match launch.time_below().map(grpc::write_timeout) {
             Some(Some(timeout)) => headers.insert(GRPC_TIMEOUT_FIELD, timeout),
@@ -136,6 +92,52 @@ impl Pristine {
             headers.insert(grpc::PREVIOUS_ATTEMPTS, HeaderValue::from(launch.number - 1));
         }
     }
+}
+
+fn in_http1(uri: &mut Uri, headers: &mut HeaderMap, inbound: &Inbound) {
+    if let Some(authority) = uri.authority() {
+        // RFC 9112 §3.2.2, RFC 9113 §8.3.1: what stood in the target goes into Host.
+        if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
+            headers.insert(header::HOST, host);
+        }
+        *uri = Uri::from(path_of(uri));
+    }
+    if inbound.has_cookie {
+        join_cookies(headers);
+    }
+    if let Some(upgrade) = &inbound.upgrade {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        headers.insert(header::UPGRADE, upgrade.protocol.clone());
+    } else if inbound.trailers {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("te"));
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+    }
+}
+
+fn in_http2(
+    uri: &mut Uri,
+    headers: &mut HeaderMap,
+    inbound: &Inbound,
+    upstream: &Upstream,
+) -> Result<(), Refusal> {
+    let mut parts = uri::Parts::default();
+    parts.scheme = Some(Scheme::HTTP);
+    parts.path_and_query = Some(path_of(uri));
+    parts.authority = match (uri.authority(), headers.get(header::HOST)) {
+        (Some(authority), _) => Some(authority.clone()),
+        (None, Some(host)) => {
+            let host = host.as_bytes().try_into();
+            Some(host.map_err(|_| Refusal::BadRequest("the Host field names no host"))?)
+        }
+        (None, None) => upstream.authorities.first().and_then(|host| host.as_bytes().try_into().ok()),
+    };
+    headers.remove(header::HOST);
+    *uri =
+        Uri::from_parts(parts).map_err(|_| Refusal::BadRequest("the target is none that can be sent on"))?;
+    if inbound.trailers {
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+    }
+    Ok(())
 }
 
 fn path_of(uri: &Uri) -> PathAndQuery {

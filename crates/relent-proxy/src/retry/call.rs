@@ -166,7 +166,7 @@ impl<C: Connector> Call<'_, C> {
         let waited = self.waited(now);
         self.last = None;
         let endpoint = self.local.pick(&self.tried);
-        let request = self.pristine.attempt(&launch, self.replay.next_attempt());
+        let request = self.pristine.attempt(&launch, &self.target.stamp, self.replay.next_attempt());
         let mut parcel = Parcel { endpoint, request: Some(request), fresh: self.fresh, now };
         let progress = Progress::default();
         let flight = Flight { number: launch.number, endpoint, began: now, waited, progress };

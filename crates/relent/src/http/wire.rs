@@ -44,20 +44,24 @@ pub fn forget(headers: &mut HeaderMap) {
 /// # Ok::<(), http::header::InvalidHeaderValue>(())
 /// ```
 pub fn stamp(headers: &mut HeaderMap, launch: &Launch) {
+    stamp_with(headers, launch, None);
+}
+
+fn stamp_with(headers: &mut HeaderMap, launch: &Launch, whole: Option<&HeaderValue>) {
     headers.insert(ATTEMPT_COUNT, number(launch.number));
     if let Some(time) = launch.time_below() {
-        stamp_time(headers, time);
+        stamp_time(headers, time, whole);
     }
     if let Some(left) = launch.left {
         headers.insert(ATTEMPTS, self::left(left));
     }
 }
 
-fn stamp_time(headers: &mut HeaderMap, time: Duration) {
+fn stamp_time(headers: &mut HeaderMap, time: Duration, whole: Option<&HeaderValue>) {
     if let Entry::Vacant(vacant) = headers.entry(EXPECTED_TIMEOUT) {
         // 0 would mean "no bound" to some.
         if let time @ 1.. = whole_milliseconds(time) {
-            vacant.insert(digits(time));
+            vacant.insert(whole.cloned().unwrap_or_else(|| digits(time)));
         }
         return;
     }
@@ -66,6 +70,27 @@ fn stamp_time(headers: &mut HeaderMap, time: Duration) {
         0 => headers.remove(EXPECTED_TIMEOUT),
         time => headers.insert(EXPECTED_TIMEOUT, digits(time)),
     };
+}
+
+/// Stamps attempts that mostly have the same time, as under one policy: its text is made once.
+#[derive(Debug, Default)]
+pub struct Stamp {
+    usual: Option<(Duration, HeaderValue)>,
+}
+
+impl Stamp {
+    /// For attempts that mostly have this much time.
+    #[must_use]
+    pub fn new(usual: Option<Duration>) -> Stamp {
+        let usual = usual.map(|time| (time, whole_milliseconds(Launch::time_below_of(time))));
+        Stamp { usual: usual.filter(|(_, below)| *below > 0).map(|(time, below)| (time, digits(below))) }
+    }
+
+    /// As [`stamp`] does it.
+    pub fn stamp(&self, headers: &mut HeaderMap, launch: &Launch) {
+        let usual = self.usual.as_ref().filter(|(time, _)| launch.time == Some(*time));
+        stamp_with(headers, launch, usual.map(|(_, text)| text));
+    }
 }
 
 /// The attempt credit that the hop before grants, in a request.
@@ -222,6 +247,33 @@ mod tests {
 
     fn headers(fields: &[(&HeaderName, &'static str)]) -> HeaderMap {
         fields.iter().map(|(name, value)| ((*name).clone(), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn a_stamp_of_the_usual_time_is_the_same_stamp() {
+        use relent_core::{Context, FreeRepeats, Instant, NoCredit, Opening, Policy, Repeat, WaitingRoom};
+
+        let (waiting, free_repeats, bits) =
+            (std::sync::Arc::new(WaitingRoom::new()), FreeRepeats::default(), || 7);
+        for deadline in [Duration::from_secs(1), Duration::from_secs(100)] {
+            let policy = Policy::default();
+            let context = Context {
+                policy: &policy,
+                budget: None,
+                breaker: None,
+                waiting: &waiting,
+                free_repeats: &free_repeats,
+                credit: &NoCredit,
+                random: &bits,
+            };
+            let opening =
+                Opening::begin(&context, Repeat::Yes, Instant::ZERO + deadline, Instant::ZERO).unwrap();
+            let (mut plain, mut usual) = (HeaderMap::new(), HeaderMap::new());
+            stamp(&mut plain, &opening.launch());
+            Stamp::new(policy.attempt_timeout()).stamp(&mut usual, &opening.launch());
+            assert_eq!(plain, usual);
+            assert_eq!(plain.len(), 3);
+        }
     }
 
     #[test]
