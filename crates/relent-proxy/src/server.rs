@@ -171,23 +171,33 @@ impl Bound {
         let own = Arc::new(workers.remove(0));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(worker)?;
         let others = spawn_all(workers, &listener, &switches)?;
-        let cut = runtime.block_on(async {
+        let ended = runtime.block_on(async {
             let told = async {
                 drain.await;
                 switches.drain();
                 abort.await;
             };
+            let served = async {
+                let cut = serve(own, listener, &switches).await;
+                if others.is_empty() { cut } else { cut + join_all(others).await }
+            };
             tokio::select! {
                 biased;
                 () = told => None,
-                cut = serve(own, listener, &switches) => Some(cut),
+                cut = served => Some(Ended { cut }),
             }
         });
-        let Some(cut) = cut else { return Ok(None) };
-        let cut = cut + others.into_iter().map(|worker| worker.join().unwrap_or(0)).sum::<usize>();
+        // After an abort, the other workers end with the process.
+        runtime.shutdown_background();
         drop(pages);
-        Ok(Some(Ended { cut }))
+        Ok(ended)
     }
+}
+
+/// How many connections the workers cut in all, once they have ended.
+async fn join_all(workers: Vec<JoinHandle<usize>>) -> usize {
+    let join = || workers.into_iter().map(|worker| worker.join().unwrap_or(0)).sum();
+    tokio::task::spawn_blocking(join).await.unwrap_or(0)
 }
 
 fn spawn_all(
