@@ -179,6 +179,20 @@ impl Policy {
         PolicyBuilder::default()
     }
 
+    /// A builder that starts from this policy, for one that differs in a few fields.
+    ///
+    /// ```
+    /// use relent_core::Policy;
+    ///
+    /// let patient = Policy::default().rebuild().attempts(5).build()?;
+    /// assert_eq!((patient.attempts(), patient.deadline()), (5, Policy::default().deadline()));
+    /// # Ok::<(), relent_core::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn rebuild(&self) -> PolicyBuilder {
+        PolicyBuilder::from(self)
+    }
+
     /// Attempts in all, the first included.
     pub fn attempts(&self) -> u32 {
         self.attempts

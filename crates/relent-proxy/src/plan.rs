@@ -1,5 +1,6 @@
 //! The configuration as the workers use it: routes by reference, and what all workers share for each target.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use relent::Handles;
@@ -91,6 +92,12 @@ impl Plan {
             stamp: Stamp::new(policy.attempt_timeout()),
         });
         place
+    }
+
+    /// Whether a peer may override what the policy says.
+    pub(crate) fn trusts(&self, peer: Option<SocketAddr>) -> bool {
+        let trusted = &self.proxy.trusted_peers;
+        !trusted.is_empty() && peer.is_some_and(|peer| trusted.iter().any(|range| range.contains(peer.ip())))
     }
 
     /// Upstream and policy of each target, in their order.

@@ -3,6 +3,7 @@
 mod grpc;
 mod inbound;
 mod outbound;
+mod overrides;
 
 pub(crate) use inbound::{Inbound, Upgrade};
 pub(crate) use outbound::Pristine;

@@ -43,15 +43,18 @@ pub(crate) async fn run<C: Connector>(
     if let Some(watch) = body.watch() {
         record.watch_body(watch);
     }
+    let own = inbound.overrides.upon(&target.policy).map(Box::new);
+    let attempts = own.as_deref().unwrap_or(&target.policy).attempts();
     let mut call = Call {
         worker,
         target,
+        own,
         local,
         record,
         answer,
         stage: Stage::Quiet,
         repeat,
-        credit: Granted::new(inbound.granted, inbound.number, target.policy.attempts()),
+        credit: Granted::new(inbound.granted, inbound.number, attempts),
         pristine,
         replay: Replay::new(body, target.policy.replay_limit(), &target.memory),
         upgrade: inbound.upgrade.take(),

@@ -53,7 +53,7 @@ async fn forward<C: Connector>(
 ) -> Result<(), Refusal> {
     let plan = &worker.listeners.plan;
     // request: what the hop before said to this one is heard, and goes no further.
-    let mut inbound = Inbound::read(request)?;
+    let mut inbound = Inbound::read(request, plan.trusts(record.connection().peer))?;
     // route: picks upstream and policy by reference.
     let target = route::find(plan, &inbound)?;
     record.routed(target);

@@ -274,6 +274,12 @@ fn check_handles(policy: &Policy) -> Result<(), PolicyError> {
     Ok(())
 }
 
+impl From<&Policy> for PolicyBuilder {
+    fn from(policy: &Policy) -> PolicyBuilder {
+        PolicyBuilder(policy.clone())
+    }
+}
+
 impl Default for PolicyBuilder {
     /// All defaults; see [`Policy`].
     fn default() -> PolicyBuilder {

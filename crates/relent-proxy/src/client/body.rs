@@ -50,22 +50,31 @@ pub(crate) struct RequestBody {
     incoming: Incoming,
     /// `None`: there is no body.
     watch: Option<Arc<BodyWatch>>,
-    connection: Arc<Connection>,
+    /// Whose body it is, if there is one.
+    connection: Option<Arc<Connection>>,
     idle: IdleGuard,
 }
 
 impl RequestBody {
     pub(crate) fn new(incoming: Incoming, connection: &Arc<Connection>, timeout: Duration) -> RequestBody {
-        let watch = (!incoming.is_end_stream()).then(Arc::default);
-        if watch.is_some() {
-            connection.set_unread(true);
+        let idle = IdleGuard::new(timeout);
+        if incoming.is_end_stream() {
+            return RequestBody { incoming, watch: None, connection: None, idle };
         }
-        RequestBody { incoming, watch, connection: Arc::clone(connection), idle: IdleGuard::new(timeout) }
+        connection.set_unread(true);
+        let (watch, connection) = (Some(Arc::default()), Some(Arc::clone(connection)));
+        RequestBody { incoming, watch, connection, idle }
     }
 
     /// For those who want to know of it; `None` if there is nothing to read.
     pub(crate) fn watch(&self) -> Option<Arc<BodyWatch>> {
         self.watch.clone()
+    }
+
+    fn read_to_the_end(&self) {
+        if let Some(connection) = &self.connection {
+            connection.set_unread(false);
+        }
     }
 
     fn fail(&self, fault: BodyFault) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
@@ -91,13 +100,13 @@ impl Body for RequestBody {
                     watch.read.fetch_add(data.len() as u64, Ordering::Relaxed);
                 }
                 if self.incoming.is_end_stream() {
-                    self.connection.set_unread(false);
+                    self.read_to_the_end();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(_))) => self.fail(BodyFault::BrokenOff),
             Poll::Ready(None) => {
-                self.connection.set_unread(false);
+                self.read_to_the_end();
                 Poll::Ready(None)
             }
             Poll::Pending => {

@@ -9,6 +9,7 @@ use hyper::upgrade::OnUpgrade;
 use relent::http::wire;
 
 use super::grpc;
+use super::overrides::Overrides;
 use crate::fields::{self, Seen};
 use crate::respond::Refusal;
 
@@ -30,6 +31,8 @@ pub(crate) struct Inbound {
     pub(crate) number: Option<u32>,
     /// The time that the hop before gives.
     pub(crate) time: Option<Duration>,
+    /// What a trusted peer orders.
+    pub(crate) overrides: Overrides,
 }
 
 /// What a request asks for.
@@ -46,7 +49,8 @@ pub(crate) struct Upgrade {
 }
 
 impl Inbound {
-    pub(crate) fn read(mut request: Request<Incoming>) -> Result<Inbound, Refusal> {
+    /// `trusted`: the peer may override what the policy says.
+    pub(crate) fn read(mut request: Request<Incoming>, trusted: bool) -> Result<Inbound, Refusal> {
         if request.method() == Method::CONNECT {
             return Err(Refusal::NoTunnels);
         }
@@ -67,9 +71,13 @@ impl Inbound {
             granted: None,
             number: None,
             time: None,
+            overrides: Overrides::default(),
             head: None,
             body: Some(body),
         };
+        if trusted && seen.has_control() {
+            inbound.overrides = Overrides::read(&headers);
+        }
         inbound.listen(&mut headers, seen);
         inbound.head = Some(Head { method: parts.method, uri: parts.uri, headers });
         Ok(inbound)

@@ -53,7 +53,7 @@ impl Pristine {
     pub(crate) fn attempt<B>(&mut self, launch: &Launch, stamp: &Stamp, body: B) -> Request<B> {
         let mut headers = match self.headers.take() {
             Some(headers) => {
-                self.kept.reserve_exact(headers.len());
+                self.kept = Vec::with_capacity(headers.len());
                 self.kept.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
                 headers
             }

@@ -8,8 +8,8 @@ use http::{Response, StatusCode};
 use relent::http::{Replay, RetryBody, failure_of_response, wire};
 use relent::timer::{Clock, SystemTimer};
 use relent_core::{
-    AttemptId, Cause, Context, Credit, Failure, Instant, Launch, Opening, Repeat, Session, Step, Stop,
-    StopScope, Used,
+    AttemptId, Cause, Context, Credit, Failure, Instant, Launch, Opening, Policy, Repeat, Session, Step,
+    Stop, StopScope, Used,
 };
 
 use super::Answer;
@@ -29,6 +29,8 @@ use crate::worker::Worker;
 pub(super) struct Call<'a, C: Connector> {
     pub(super) worker: &'a Worker<C>,
     pub(super) target: &'a Target,
+    /// The target's policy as a trusted peer changed it for this call.
+    pub(super) own: Option<Box<Policy>>,
     pub(super) local: &'a Local,
     pub(super) record: &'a mut Record,
     /// Where the answer is put: it is long, and would be moved through every layer above.
@@ -106,9 +108,13 @@ impl Credit for Granted {
 }
 
 impl<C: Connector> Call<'_, C> {
+    fn policy(&self) -> &Policy {
+        self.own.as_deref().unwrap_or(&self.target.policy)
+    }
+
     /// Opens the call, which has to be over by `deadline`.
     pub(super) fn begin(&mut self, deadline: Instant, now: Instant) -> Step {
-        let context = self.target.handles.context(&self.target.policy, &self.credit);
+        let context = self.target.handles.context(self.policy(), &self.credit);
         match Opening::begin(&context, self.repeat, deadline, now) {
             Ok(opening) => {
                 self.stage = Stage::Opening(opening);
@@ -120,7 +126,7 @@ impl<C: Connector> Call<'_, C> {
 
     /// Hands the session an input.
     fn input<R>(&mut self, input: impl FnOnce(&mut Session, &Context<'_, Granted>) -> R) -> R {
-        let policy = &self.target.policy;
+        let policy = self.own.as_deref().unwrap_or(&self.target.policy);
         let context = self.target.handles.context(policy, &self.credit);
         let session = match &mut self.stage {
             Stage::Live(session) => session,
@@ -148,7 +154,7 @@ impl<C: Connector> Call<'_, C> {
     /// Attempt `id` succeeded.
     fn succeeded(&mut self, id: AttemptId, used: Used, now: Instant) {
         if let (Stage::Opening(opening), false) = (&self.stage, self.credit.asked) {
-            opening.succeeded(&self.target.handles.context(&self.target.policy, &self.credit));
+            opening.succeeded(&self.target.handles.context(self.policy(), &self.credit));
             self.stage = Stage::Quiet;
             self.record.succeeded(1, false);
             return;

@@ -10,6 +10,7 @@ pub(crate) use message::{Request, Response};
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
@@ -169,9 +170,18 @@ impl Rig {
 
     /// A connection to the proxy.
     pub(crate) fn connect(&self) -> Client {
+        self.connect_as(None)
+    }
+
+    /// The same from a peer with an address.
+    pub(crate) fn connect_from(&self, peer: SocketAddr) -> Client {
+        self.connect_as(Some(peer))
+    }
+
+    fn connect_as(&self, peer: Option<SocketAddr>) -> Client {
         let (client, server) = tokio::io::duplex(PIPE);
         let engine = self.engine.clone();
-        tokio::spawn(async move { engine.serve(server, None).await });
+        tokio::spawn(async move { engine.serve(server, peer).await });
         Client::new(client)
     }
 

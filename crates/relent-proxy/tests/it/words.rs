@@ -32,6 +32,20 @@ async fn p66_p67_orders_of_strangers_are_ignored_and_go_no_further() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn orders_of_trusted_peers_are_obeyed_and_go_no_further() {
+    for (peer, expected) in [("10.1.2.3:4000", 6), ("11.1.2.3:4000", 3)] {
+        let rig =
+            Rig::of("trusted_peers = [\"10.0.0.0/8\"]", PLAIN, "", [Endpoint::new([Act::Status(503, "")])]);
+        let mut client = rig.connect_from(peer.parse().unwrap());
+        client.send("GET / HTTP/1.1\r\nhost: a\r\nx-envoy-max-retries: 5\r\n\r\n").await;
+        client.response().await;
+        let seen = rig.seen();
+        assert_eq!(seen.len(), expected, "{peer}");
+        assert!(seen.iter().all(|seen| seen.field("x-envoy-max-retries").is_none()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn p68_after_the_last_attempt_the_endpoints_own_answer_arrives() {
     let rig = Rig::new(PLAIN, [Act::Status(503, "one"), Act::Status(503, "two"), Act::Status(503, "three")]);
     assert_eq!(rig.get("/").await.text(), "three");
