@@ -15,6 +15,11 @@ mod compare_go_loop {}
 #[doc = include_str!("../life-of-a-call.md")]
 mod life_of_a_call {}
 
+/// The proxy.
+#[cfg(doctest)]
+#[doc = include_str!("../proxy.md")]
+mod proxy {}
+
 /// Why it is as it is.
 #[cfg(doctest)]
 #[doc = include_str!("../design/why.md")]
