@@ -5,6 +5,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -166,6 +167,11 @@ impl Bound {
         drain: impl Future<Output = ()>,
         abort: impl Future<Output = ()>,
     ) -> Result<Option<Ended>, StartError> {
+        // Whoever calls this should not have to compile the whole of it.
+        self.run_until(pin!(drain), pin!(abort))
+    }
+
+    fn run_until(self, drain: Told<'_>, abort: Told<'_>) -> Result<Option<Ended>, StartError> {
         let Bound { switches, listener, mut workers, pages, .. } = self;
         let worker = |source| StartError::Worker { source };
         let own = Arc::new(workers.remove(0));
@@ -193,6 +199,9 @@ impl Bound {
         Ok(ended)
     }
 }
+
+/// Ready when something is wanted.
+type Told<'a> = Pin<&'a mut dyn Future<Output = ()>>;
 
 /// How many connections the workers cut in all, once they have ended.
 async fn join_all(workers: Vec<JoinHandle<usize>>) -> usize {

@@ -36,8 +36,10 @@ impl Walk {
         if base == 0.0 || base >= cap {
             return None;
         }
-        let edge = |n: usize| base * (cap / base).powf(n as f64 / CELLS as f64);
-        let mut edges: Vec<f64> = (0..=CELLS).map(edge).collect();
+        // The CELLS-th root: as many square roots as CELLS has halves. (No libm: its pages would stay with the proxy.)
+        let step = (0..CELLS.trailing_zeros()).fold(cap / base, |ratio, _| ratio.sqrt());
+        let mut edges: Vec<f64> =
+            std::iter::successors(Some(base), |edge| Some(edge * step)).take(CELLS + 1).collect();
         // To the digit: a bound just under the cap must not be cut at an edge just over it.
         edges[CELLS] = cap;
         Some(Walk {
