@@ -188,7 +188,6 @@ impl Policy {
     /// assert_eq!((patient.attempts(), patient.deadline()), (5, Policy::default().deadline()));
     /// # Ok::<(), relent_core::PolicyError>(())
     /// ```
-    #[must_use]
     pub fn rebuild(&self) -> PolicyBuilder {
         PolicyBuilder::from(self)
     }

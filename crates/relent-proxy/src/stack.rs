@@ -95,6 +95,6 @@ where
         let inner = self.0.as_mut();
         // What a panic leaves behind is only dropped, never read.
         let polled = std::panic::catch_unwind(AssertUnwindSafe(|| inner.poll(cx)));
-        polled.unwrap_or_else(|_| Poll::Ready(Err(Refusal::Panicked)))
+        polled.unwrap_or(Poll::Ready(Err(Refusal::Panicked)))
     }
 }

@@ -38,7 +38,7 @@ const SIGINT: u8 = 2;
 pub(crate) fn demo(args: &DemoArgs) -> Result<Exit, Failure> {
     #[cfg(unix)]
     allow_open_files()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format_args!("can't start the demo: {error}")))?;

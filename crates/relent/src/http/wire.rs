@@ -281,7 +281,7 @@ mod tests {
         for number in [0, 7, 10, 4750, u64::MAX] {
             assert_eq!(digits(number), number.to_string());
         }
-        assert_eq!((super::number(3), super::number(12)), (digits(3), digits(12)));
+        assert_eq!((number(3), number(12)), (digits(3), digits(12)));
     }
 
     #[test]

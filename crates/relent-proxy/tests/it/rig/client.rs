@@ -41,11 +41,11 @@ impl Client {
 
     /// The same; `None` if the connection ends before.
     pub(crate) async fn try_response(&mut self) -> Option<Response> {
-        let (status, line, fields) = loop {
+        let (status, fields) = loop {
             let (line, fields) = read_head(&mut self.io).await.ok()??;
             let status: u16 = line.split(' ').nth(1)?.parse().ok()?;
             if status == 101 || status >= 200 {
-                break (status, line, fields);
+                break (status, fields);
             }
         };
         let framing = match (fields.one("transfer-encoding"), fields.one("content-length")) {
@@ -59,7 +59,7 @@ impl Client {
             both => panic!("two framings: {both:?}"),
         };
         let (body, trailers, whole) = read_body(&mut self.io, framing).await;
-        Some(Response { status, line, fields, body, trailers, whole })
+        Some(Response { status, fields, body, trailers, whole })
     }
 
     /// Everything until the proxy closes.

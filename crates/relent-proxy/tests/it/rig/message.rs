@@ -21,7 +21,6 @@ pub(crate) struct Request {
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    pub(crate) line: String,
     pub(crate) fields: Fields,
     pub(crate) body: Vec<u8>,
     pub(crate) trailers: Fields,
