@@ -76,7 +76,8 @@ pub(crate) async fn run<C: Connector>(
                 }
             },
             Step::Wait { until } => {
-                let (step, now) = call.wait(until).await;
+                // Boxed: most calls never wait.
+                let (step, now) = Box::pin(call.wait(until)).await;
                 at = now;
                 step
             }

@@ -11,7 +11,7 @@ use relent_core::{Cause, Failure, Health, Instant, Verdict};
 
 use super::counted::Written;
 use super::h1::Connection;
-use super::h2::{Shared, Stream};
+use super::h2::{Shared, Silence, Stream};
 use super::pool::{Lease, Pool};
 use super::{Connections, Connector, Local};
 use crate::client::RequestBody;
@@ -66,7 +66,7 @@ enum Sending {
     /// HTTP/1.1: what the connection had written before.
     Counted(Written, u64),
     /// HTTP/2: it was handed to the connection, which doesn't count per stream.
-    Handed,
+    Handed(Silence),
 }
 
 impl Progress {
@@ -75,7 +75,7 @@ impl Progress {
         match &self.sent {
             Sending::Not => false,
             Sending::Counted(written, before) => written.get() != *before,
-            Sending::Handed => true,
+            Sending::Handed(_) => true,
         }
     }
 
@@ -85,6 +85,9 @@ impl Progress {
 
     /// What it means that its time is up.
     pub(crate) fn expired(&self) -> Failure {
+        if let Sending::Handed(silence) = &self.sent {
+            silence.tell();
+        }
         if self.wrote() {
             return Failure::timed_out();
         }
@@ -117,10 +120,8 @@ async fn send_http1<C: Connector>(
     progress.reused = kept.is_some();
     let mut connection = match kept {
         Some(connection) => connection,
-        None => {
-            let io = connect(connector, local, parcel.endpoint).await?;
-            Connection::open(io).await.map_err(|error| Broken::unsent(&error, false))?
-        }
+        // Boxed: it is rare, and every request would hold the room for it.
+        None => Box::pin(open_http1(connector, local, parcel.endpoint)).await?,
     };
     progress.watch(&connection.written);
     match connection.sender.try_send_request(parcel.take()).await {
@@ -143,10 +144,18 @@ async fn send_http2<C: Connector>(
     parcel: &mut Parcel,
     progress: &mut Progress,
 ) -> Result<Sent, Broken> {
-    let (mut sender, stream) = place(connector, local, shared, parcel, progress).await?;
-    progress.sent = Sending::Handed;
+    let there = if parcel.fresh { None } else { shared.take() };
+    progress.reused = there.is_some();
+    let (mut sender, stream) = match there {
+        Some(place) => place,
+        None => Box::pin(open_http2(connector, local, shared, parcel, progress)).await?,
+    };
+    progress.sent = Sending::Handed(stream.silence());
     match sender.try_send_request(parcel.take()).await {
-        Ok(response) => Ok(Sent { response, lease: Lease::shared(stream) }),
+        Ok(response) => {
+            stream.answered();
+            Ok(Sent { response, lease: Lease::shared(stream) })
+        }
         Err(mut failed) => {
             let returned = failed.take_message().is_some();
             let error = failed.into_error();
@@ -159,21 +168,27 @@ async fn send_http2<C: Connector>(
     }
 }
 
-/// A place on a connection: one that is there, or a new one.
-async fn place<C: Connector>(
+async fn open_http1<C: Connector>(
+    connector: &C,
+    local: &Local,
+    endpoint: usize,
+) -> Result<Connection, Broken> {
+    let io = connect(connector, local, endpoint).await?;
+    Connection::open(io).await.map_err(|error| Broken::unsent(&error, false))
+}
+
+/// A place on a new connection, or on one that somebody else has opened meanwhile.
+async fn open_http2<C: Connector>(
     connector: &C,
     local: &Local,
     shared: &Shared,
     parcel: &Parcel,
     progress: &mut Progress,
 ) -> Result<(hyper::client::conn::http2::SendRequest<Outgoing>, Stream), Broken> {
-    let there = || if parcel.fresh { None } else { shared.take() };
-    if let Some(place) = there() {
-        progress.reused = true;
-        return Ok(place);
-    }
     let _opening = shared.opening().await;
-    if let Some(place) = there() {
+    if !parcel.fresh
+        && let Some(place) = shared.take()
+    {
         progress.reused = true;
         return Ok(place);
     }
