@@ -2,12 +2,17 @@
 //!
 //! Tests named by a number are cases that broke other proxies.
 
+#![allow(clippy::unwrap_used, reason = "a test that can't go on says so by a panic")]
+#![allow(clippy::disallowed_methods, reason = "the clock is tokio's paused one, which the test owns")]
+
 mod rig;
 
 mod bodies;
 mod counts;
+mod h2;
 mod hosts;
 mod matrix;
 mod safety;
 mod time;
+mod timelines;
 mod words;

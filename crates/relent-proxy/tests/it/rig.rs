@@ -2,7 +2,8 @@
 
 mod client;
 mod endpoint;
-mod message;
+pub(crate) mod h2;
+pub(crate) mod message;
 
 pub(crate) use client::Client;
 pub(crate) use endpoint::{Act, Endpoint};
@@ -49,7 +50,7 @@ fn authority(place: usize) -> String {
 }
 
 /// The access log, line by line.
-struct Pipe(std::sync::mpsc::Sender<Vec<u8>>);
+pub(crate) struct Pipe(pub(crate) std::sync::mpsc::Sender<Vec<u8>>);
 
 impl io::Write for Pipe {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

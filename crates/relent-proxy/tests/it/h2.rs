@@ -1,0 +1,576 @@
+//! HTTP/2 without TLS: on both sides, and on either side alone.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::Reason;
+use http::{HeaderMap, HeaderValue, Response};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+use crate::rig::h2::{Endpoints, Frame, GOAWAY, H2Client, H2Rig, Stream, connect, raw, request};
+use crate::rig::{Act, Client, PLAIN, Rig};
+
+fn plainly() -> h2::server::Builder {
+    h2::server::Builder::new()
+}
+
+fn trailers(name: &'static str, value: &'static str) -> HeaderMap {
+    HeaderMap::from_iter([(name.parse().unwrap(), HeaderValue::from_static(value))])
+}
+
+/// What endpoints saw, in their order.
+type Seen<T> = Arc<Mutex<Vec<T>>>;
+
+/// Answers the first request with 503 and the others with 200, and keeps what they brought.
+fn failing_once(seen: &Seen<(HeaderMap, Vec<u8>, Option<HeaderMap>)>) -> Endpoints {
+    let seen = Arc::clone(seen);
+    Endpoints::streams(plainly(), move |mut stream| {
+        let seen = Arc::clone(&seen);
+        async move {
+            let (body, trailers) = stream.read().await;
+            seen.lock().unwrap().push((stream.request.headers().clone(), body, trailers));
+            if stream.number == 0 {
+                stream.answer(503, "busy");
+            } else {
+                let mut body = stream.begin(200);
+                body.send_data(Bytes::from_static(b"done"), false).unwrap();
+                body.send_trailers(self::trailers("grpc-status", "0")).unwrap();
+            }
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn p17_a_body_without_a_length_is_sent_again() {
+    let seen = Seen::default();
+    let rig = H2Rig::new(PLAIN, failing_once(&seen));
+    let body = vec![7; 10 * 1024];
+    let answer = rig.connect().await.send(request("PUT"), &body).await.unwrap();
+    assert_eq!((answer.status, answer.text()), (200, "done"));
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    for (fields, own, _) in seen.iter() {
+        assert_eq!((own, fields.get("content-length")), (&body, None));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p20_headers_and_then_a_failure_in_the_trailers_is_an_answer() {
+    let rig = H2Rig::new(
+        PLAIN,
+        Endpoints::streams(plainly(), |mut stream| async move {
+            let mut body = stream.begin(200);
+            // Not at once, so that the head is there alone.
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            body.send_trailers(trailers("grpc-status", "14")).unwrap();
+            assert_eq!(stream.number, 0, "no retry");
+        }),
+    );
+    let answer = rig.connect().await.get().await.unwrap();
+    assert_eq!((answer.status, answer.trailers()), (200, &trailers("grpc-status", "14")));
+    assert_eq!(rig.metric("relent_attempts_total"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p22_trailers_pass_both_ways_also_after_a_retry() {
+    let seen = Seen::default();
+    let rig = H2Rig::new(PLAIN, failing_once(&seen));
+    let mut head = request("PUT");
+    head.headers_mut().insert("te", HeaderValue::from_static("trailers"));
+    let (response, mut body) = rig.connect().await.begin(head).await;
+    body.send_data(Bytes::from_static(b"hello"), false).unwrap();
+    body.send_trailers(trailers("x-sum", "5")).unwrap();
+    let answer = H2Client::answer(response).await.unwrap();
+    assert_eq!((answer.status, answer.trailers()), (200, &trailers("grpc-status", "0")));
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), 2);
+    for (fields, body, own) in seen.iter() {
+        assert_eq!((&body[..], own.as_ref()), (&b"hello"[..], Some(&trailers("x-sum", "5"))));
+        assert_eq!(fields.get("te").unwrap(), "trailers");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p22_trailers_pass_between_the_versions() {
+    let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n\
+                    2\r\nhi\r\n0\r\nx-sum: 2\r\n\r\n";
+    let rig = Rig::new(PLAIN, [Act::Bytes(chunked.to_vec())]);
+    let client = H2Client::over(connect(&rig.engine)).await;
+    let mut head = request("PUT");
+    head.headers_mut().insert("te", HeaderValue::from_static("trailers"));
+    head.headers_mut().insert("trailer", HeaderValue::from_static("x-own"));
+    let (response, mut body) = client.begin(head).await;
+    body.send_data(Bytes::from_static(b"hello"), false).unwrap();
+    body.send_trailers(trailers("x-own", "5")).unwrap();
+    let answer = H2Client::answer(response).await.unwrap();
+    assert_eq!((answer.text(), answer.trailers()), ("hi", &trailers("x-sum", "2")));
+    assert_eq!(answer.field("transfer-encoding"), None);
+    let seen = &rig.seen()[0];
+    assert_eq!((seen.text(), seen.trailers.one("x-own")), ("hello", Some("5")));
+    assert_eq!((seen.field("te"), seen.field("connection")), (Some("trailers"), Some("te")));
+
+    // HTTP/1.1 has room for those that the head announces.
+    let announced = |mut stream: Stream| async move {
+        let head = Response::builder().header("trailer", "grpc-status").body(()).unwrap();
+        let mut body = stream.respond.send_response(head, false).unwrap();
+        body.send_data(Bytes::from_static(b"done"), false).unwrap();
+        body.send_trailers(trailers("grpc-status", "0")).unwrap();
+    };
+    let rig = H2Rig::new(PLAIN, Endpoints::streams(plainly(), announced));
+    let mut client = Client::new(connect(&rig.engine));
+    client.send("GET / HTTP/1.1\r\nhost: a\r\nte: trailers\r\nconnection: te\r\n\r\n").await;
+    let response = client.response().await;
+    assert_eq!((response.text(), response.trailers.one("grpc-status")), ("done", Some("0")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p28_a_response_that_is_reset_reaches_the_client_as_a_reset() {
+    let break_off = |mut stream: Stream| async move {
+        let mut body = stream.begin(200);
+        body.send_data(Bytes::from_static(&[b'x'; 100]), false).unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        body.send_reset(Reason::INTERNAL_ERROR);
+    };
+    let rig = H2Rig::new(PLAIN, Endpoints::streams(plainly(), break_off));
+    let client = rig.connect().await;
+    let answer = client.get().await.unwrap();
+    let error = answer.body.unwrap_err();
+    assert!(answer.status == 200 && error.is_reset() && error.is_remote(), "{error:?}");
+    assert_eq!((rig.metric("relent_attempts_total"), client.ended()), (1, None));
+
+    // Over HTTP/1.1, the framing says it.
+    let mut client = Client::new(connect(&rig.engine));
+    client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
+    let response = client.response().await;
+    assert_eq!((response.status, response.whole, response.body.len()), (200, false, 100));
+
+    // And what breaks off in HTTP/1.1 is a reset in HTTP/2.
+    let part = [&b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n"[..], &[b'x'; 100]].concat();
+    let rig = Rig::new(PLAIN, [Act::BytesThenClose(part), Act::ok("never")]);
+    let client = H2Client::over(connect(&rig.engine)).await;
+    let answer = client.get().await.unwrap();
+    assert!(answer.body.unwrap_err().is_reset());
+    assert_eq!((rig.seen().len(), client.ended()), (1, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p34_grpc_timeouts_are_what_is_left() {
+    let told = Seen::default();
+    let seen = Arc::clone(&told);
+    let endpoints = Endpoints::streams(plainly(), move |mut stream| {
+        let timeout = stream.request.headers()["grpc-timeout"].to_str().unwrap().to_owned();
+        seen.lock().unwrap().push(timeout);
+        async move {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            stream.answer(if stream.number == 0 { 503 } else { 200 }, "");
+        }
+    });
+    let policy = format!("{PLAIN}repeat = \"always\"\nrepeat_reason = \"a test\"\n");
+    let rig = H2Rig::new(&policy, endpoints);
+    let mut head = request("POST");
+    head.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
+    head.headers_mut().insert("grpc-timeout", HeaderValue::from_static("1S"));
+    assert_eq!(rig.connect().await.send(head, b"").await.unwrap().status, 200);
+    let told: Vec<u32> = told
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|text: &String| text.strip_suffix('m').unwrap().parse().unwrap())
+        .collect();
+    // 300 ms for the first attempt, and 100 ms of backoff.
+    assert!(told.len() == 2 && told[0] <= 1000 && told[1] <= 600 && told[1] >= 500, "{told:?}");
+}
+
+/// An endpoint that answers streams 1, 3 and 5, and then goes away, so that 7 and 9 are not processed.
+fn going_away_after_five(posts: &Seen<(usize, u32)>) -> Endpoints {
+    let posts = Arc::clone(posts);
+    Endpoints::new(move |connection, io| {
+        let posts = Arc::clone(&posts);
+        let mut waiting = 0;
+        raw(io, move |frame, writer| {
+            if !frame.ends_stream() {
+                return true;
+            }
+            let say = |bytes| drop(writer.send(Some(bytes)));
+            if connection > 0 || frame.stream <= 5 {
+                posts.lock().unwrap().push((connection, frame.stream));
+                say(Frame::answer(frame.stream, 200, &[]));
+                return true;
+            }
+            waiting += 1;
+            if waiting == 2 {
+                say(Frame::goaway(5));
+            }
+            true
+        })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn p59_streams_above_the_last_id_are_repeated_for_any_method() {
+    let processed = Seen::default();
+    // Free even of the only attempt.
+    let rig = H2Rig::new("attempts = 1\nbudget = \"none\"\n", going_away_after_five(&processed));
+    let client = rig.connect().await;
+    for _ in 0..3 {
+        assert_eq!(client.send(request("POST"), b"5").await.unwrap().status, 200);
+    }
+    let began = Instant::now();
+    let both = tokio::join!(client.send(request("POST"), b"7"), client.send(request("POST"), b"9"));
+    assert_eq!((both.0.unwrap().status, both.1.unwrap().status), (200, 200));
+    assert_eq!(began.elapsed(), Duration::ZERO, "at once");
+    let processed = processed.lock().unwrap();
+    assert_eq!(processed[..], [(0, 1), (0, 3), (0, 5), (1, 1), (1, 3)], "each once");
+    assert_eq!(rig.metric("relent_retries_total"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p59_an_endpoint_that_drains_gets_no_new_streams() {
+    // One that says GOAWAY while the first request is in flight, and answers that later.
+    let seen = Seen::default();
+    let posts = Arc::clone(&seen);
+    let endpoints = Endpoints::new(move |connection, io| {
+        let posts = Arc::clone(&posts);
+        raw(io, move |frame, writer| {
+            if !frame.ends_stream() {
+                return true;
+            }
+            posts.lock().unwrap().push((connection, frame.stream));
+            let (stream, writer) = (frame.stream, writer.clone());
+            tokio::spawn(async move {
+                if connection == 0 {
+                    drop(writer.send(Some(Frame::goaway(stream))));
+                    tokio::time::sleep(Duration::from_secs(3)).await;
+                }
+                drop(writer.send(Some(Frame::answer(stream, 200, &[]))));
+            });
+            true
+        })
+    });
+    let rig = H2Rig::new("attempts = 1\nbudget = \"none\"\n", endpoints);
+    let client = rig.connect().await;
+    let slow = tokio::spawn({
+        let client = client.clone();
+        async move { client.send(request("POST"), b"slow").await.unwrap().status }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for _ in 0..5 {
+        assert_eq!(client.send(request("POST"), b"next").await.unwrap().status, 200);
+    }
+    assert_eq!(slow.await.unwrap(), 200);
+    assert_eq!(seen.lock().unwrap()[..], [(0, 1), (1, 1), (1, 3), (1, 5), (1, 7), (1, 9)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_stream_is_an_ordinary_retry_of_any_method() {
+    let refusing = |mut stream: Stream| async move {
+        if stream.number < 2 {
+            stream.respond.send_reset(Reason::REFUSED_STREAM)
+        } else {
+            stream.answer(200, "done")
+        }
+    };
+    let rig = H2Rig::new(PLAIN, Endpoints::streams(plainly(), refusing));
+    let began = Instant::now();
+    let answer = rig.connect().await.send(request("POST"), b"5").await.unwrap();
+    assert_eq!((answer.text(), answer.field("relent-outcome")), ("done", Some("stop=Succeeded, attempts=3")));
+    assert_eq!(began.elapsed(), Duration::from_millis(300), "it waits");
+    assert_eq!((rig.metric("relent_retries_total"), rig.upstream.connections()), (2, 1));
+
+    let refusing = |mut stream: Stream| async move { stream.respond.send_reset(Reason::REFUSED_STREAM) };
+    let rig = H2Rig::new(PLAIN, Endpoints::streams(plainly(), refusing));
+    let answer = rig.connect().await.send(request("POST"), b"5").await.unwrap();
+    assert_eq!((answer.status, rig.metric("relent_attempts_total")), (503, 3));
+    assert_eq!(answer.field("relent-outcome"), Some("stop=AttemptsExhausted, attempts=3"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_reset_may_have_been_executed() {
+    let cancelling = |mut stream: Stream| async move { stream.respond.send_reset(Reason::CANCEL) };
+    let rig = H2Rig::new(PLAIN, Endpoints::streams(plainly(), cancelling));
+    let answer = rig.connect().await.send(request("POST"), b"5").await.unwrap();
+    assert_eq!((answer.status, rig.metric("relent_attempts_total")), (502, 1));
+    assert_eq!(answer.field("relent-outcome"), Some("stop=UnsafeToRepeat, attempts=1, ambiguous"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cookies_are_joined_for_http1() {
+    let rig = Rig::new(PLAIN, [Act::ok("")]);
+    let mut head = request("GET");
+    for cookie in ["a=1", "b=2", "c=3"] {
+        head.headers_mut().append("cookie", HeaderValue::from_static(cookie));
+    }
+    H2Client::over(connect(&rig.engine)).await.send(head, b"").await.unwrap();
+    assert_eq!(rig.seen()[0].field("cookie"), Some("a=1; b=2; c=3"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_authority_becomes_host_and_back() {
+    let rig = Rig::new(PLAIN, [Act::ok("")]);
+    let client = H2Client::over(connect(&rig.engine)).await;
+    client.send(request("GET"), b"").await.unwrap();
+    let seen = &rig.seen()[0];
+    assert_eq!((seen.line.as_str(), seen.field("host")), ("GET /x HTTP/1.1", Some("a.example")));
+
+    // A second host beside it must be the same.
+    let with_host = |host| {
+        let mut head = request("GET");
+        head.headers_mut().insert("host", HeaderValue::from_static(host));
+        head
+    };
+    assert_eq!(client.send(with_host("a.example"), b"").await.unwrap().status, 200);
+    assert_eq!(rig.seen()[1].field("host"), Some("a.example"));
+    assert_eq!(client.send(with_host("b.example"), b"").await.unwrap().status, 400);
+    assert_eq!(rig.seen().len(), 2);
+
+    let seen = Seen::default();
+    let heads = Arc::clone(&seen);
+    let rig = H2Rig::new(
+        PLAIN,
+        Endpoints::streams(plainly(), move |mut stream| {
+            heads.lock().unwrap().push((stream.request.uri().to_string(), stream.request.headers().clone()));
+            async move { stream.answer(200, "") }
+        }),
+    );
+    let mut client = Client::new(connect(&rig.engine));
+    client.send("GET /y?z HTTP/1.1\r\nhost: b.example:8080\r\n\r\n").await;
+    assert_eq!(client.response().await.status, 200);
+    rig.connect().await.send(request("GET"), b"").await.unwrap();
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen[0].0, "http://b.example:8080/y?z");
+    assert_eq!(seen[1].0, "http://a.example/x");
+    assert!(seen.iter().all(|(_, fields)| !fields.contains_key("host")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_for_an_http1_connection_is_none_of_http2() {
+    const ENDED: [&str; 7] =
+        ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "te", "x-own"];
+    let seen = Seen::default();
+    let heads = Arc::clone(&seen);
+    let rig = H2Rig::new(
+        PLAIN,
+        Endpoints::streams(plainly(), move |mut stream| {
+            heads.lock().unwrap().push(stream.request.headers().clone());
+            async move { stream.answer(200, "") }
+        }),
+    );
+    let mut client = Client::new(connect(&rig.engine));
+    client
+        .send(
+            "PUT / HTTP/1.1\r\nhost: a\r\nconnection: keep-alive, x-own, te\r\nkeep-alive: timeout=5\r\n\
+             proxy-connection: keep-alive\r\nte: gzip\r\nx-own: 1\r\nx-other: 2\r\n\
+             transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
+        )
+        .await;
+    assert_eq!(client.response().await.status, 200);
+    {
+        let seen = seen.lock().unwrap();
+        assert!(ENDED.iter().all(|name| !seen[0].contains_key(*name)), "{seen:?}");
+        assert_eq!(seen[0]["x-other"], "2");
+    }
+
+    let fields = "connection: keep-alive, x-own\r\nkeep-alive: timeout=5\r\nproxy-connection: close\r\n\
+                  x-own: 1\r\nx-other: 2\r\n";
+    let rig = Rig::new(PLAIN, [Act::Fields(200, fields, "hi"), Act::Fields(404, fields, "none")]);
+    let client = H2Client::over(connect(&rig.engine)).await;
+    for text in ["hi", "none"] {
+        let answer = client.get().await.unwrap();
+        assert!(ENDED.iter().all(|name| answer.field(name).is_none()), "{answer:?}");
+        assert_eq!((answer.text(), answer.field("x-other")), (text, Some("2")));
+    }
+    // The proxy's own words, too.
+    let rig = Rig::new(PLAIN, [Act::Refuse]);
+    let answer = H2Client::over(connect(&rig.engine)).await.get().await.unwrap();
+    assert_eq!((answer.status, answer.field("connection")), (503, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_resets_a_stream_cancels_that_attempt_alone() {
+    let seen = Seen::default();
+    let resets = Arc::clone(&seen);
+    let rig = H2Rig::new(
+        PLAIN,
+        Endpoints::streams(plainly(), move |mut stream| {
+            let resets = Arc::clone(&resets);
+            async move {
+                let number = stream.number;
+                tokio::select! {
+                    reason = std::future::poll_fn(|cx| stream.respond.poll_reset(cx)) => {
+                        resets.lock().unwrap().push((number, reason.unwrap()));
+                    }
+                    () = tokio::time::sleep(Duration::from_secs(2)) => stream.answer(200, "done"),
+                }
+            }
+        }),
+    );
+    let client = rig.connect().await;
+    let (one, mut cancelled) = client.begin(request("GET")).await;
+    cancelled.send_data(Bytes::new(), true).unwrap();
+    let (other, mut kept) = client.begin(request("GET")).await;
+    kept.send_data(Bytes::new(), true).unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(rig.metric("relent_requests_in_flight"), 2);
+    cancelled.send_reset(Reason::CANCEL);
+    drop(one);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(seen.lock().unwrap()[..], [(0, Reason::CANCEL)], "the endpoint is told");
+    assert_eq!(rig.metric("relent_requests_in_flight"), 1);
+    assert_eq!(H2Client::answer(other).await.unwrap().text(), "done");
+    assert_eq!((rig.metric("relent_attempts_total"), rig.upstream.connections()), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p77_draining_sends_goaway_and_finishes_the_streams() {
+    let slow = |mut stream: Stream| async move {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        stream.answer(200, "done");
+    };
+    let rig = H2Rig::new(PLAIN, Endpoints::streams(plainly(), slow));
+    let (tap, frames) = Tap::new(connect(&rig.engine));
+    let client = H2Client::over(tap).await;
+    let (response, mut body) = client.begin(request("GET")).await;
+    body.send_data(Bytes::new(), true).unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let engine = rig.engine.clone();
+    let draining = tokio::spawn(async move { engine.drain().await });
+    assert_eq!(H2Client::answer(response).await.unwrap().text(), "done");
+    assert_eq!(draining.await.unwrap(), 0, "nothing was cut");
+    let last: Vec<u32> = frames.of(GOAWAY).iter().map(goaway).collect();
+    assert_eq!(last, [u32::MAX >> 1, 1], "first that no more is taken, and then what was");
+    assert_eq!(client.ended(), Some(Ok(())));
+}
+
+/// The last stream, and no error.
+fn goaway(frame: &Frame) -> u32 {
+    assert_eq!(frame.payload[4..8], [0; 4], "no error");
+    u32::from_be_bytes(frame.payload[..4].try_into().unwrap())
+}
+
+/// Answers the first request, and the `many` that follow when all of them are there.
+fn together(settings: h2::server::Builder, many: usize) -> Endpoints {
+    let all = Arc::new(tokio::sync::Barrier::new(many));
+    Endpoints::streams(settings, move |mut stream| {
+        let all = Arc::clone(&all);
+        async move {
+            if stream.number > 0 {
+                all.wait().await;
+            }
+            stream.answer(200, "done");
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_streams_than_a_connection_bears_open_another() {
+    let mut few = plainly();
+    few.max_concurrent_streams(40);
+    for (settings, many, connections) in [(plainly(), 250, 3), (few, 100, 3)] {
+        let rig = H2Rig::new(PLAIN, together(settings, many));
+        let clients = [rig.connect().await, rig.connect().await];
+        // From now on it is known what the connection bears.
+        assert_eq!(clients[0].get().await.unwrap().status, 200);
+        let requests = (0..many).map(|number| {
+            let client = clients[number % 2].clone();
+            tokio::spawn(async move { client.get().await.unwrap().status })
+        });
+        for answer in requests.collect::<Vec<_>>() {
+            assert_eq!(answer.await.unwrap(), 200);
+        }
+        assert_eq!((rig.upstream.connections(), rig.metric("relent_retries_total")), (connections, 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_dead_is_left() {
+    // The first connection answers one request, and then nothing: open, but nobody is there.
+    let answered = Seen::default();
+    let seen = Arc::clone(&answered);
+    let endpoints = Endpoints::new(move |connection, io| {
+        let seen = Arc::clone(&seen);
+        raw(io, move |frame, writer| {
+            if connection == 0 && frame.stream > 1 {
+                return false;
+            }
+            if frame.ends_stream() {
+                seen.lock().unwrap().push((connection, frame.stream));
+                drop(writer.send(Some(Frame::answer(frame.stream, 200, &[]))));
+            }
+            true
+        })
+    });
+    let rig = H2Rig::new(PLAIN, endpoints);
+    let client = rig.connect().await;
+    assert_eq!(client.get().await.unwrap().status, 200);
+    let answer = client.get().await.unwrap();
+    assert_eq!(
+        (answer.status, answer.field("relent-outcome")),
+        (200, Some("stop=Succeeded, attempts=2, ambiguous"))
+    );
+    assert_eq!(answered.lock().unwrap()[..], [(0, 1), (1, 1)]);
+}
+
+/// Keeps what is read through it.
+struct Tap<T> {
+    io: T,
+    bytes: Arc<Mutex<Vec<u8>>>,
+}
+
+/// The frames that came through a tap.
+struct Frames(Arc<Mutex<Vec<u8>>>);
+
+impl<T> Tap<T> {
+    fn new(io: T) -> (Tap<T>, Frames) {
+        let bytes = Arc::default();
+        (Tap { io, bytes: Arc::clone(&bytes) }, Frames(bytes))
+    }
+}
+
+impl Frames {
+    fn of(&self, kind: u8) -> Vec<Frame> {
+        let bytes = self.0.lock().unwrap();
+        let mut rest = &bytes[..];
+        let mut frames = Vec::new();
+        while rest.len() >= 9 {
+            let length = u32::from_be_bytes([0, rest[0], rest[1], rest[2]]) as usize;
+            let stream = u32::from_be_bytes(rest[5..9].try_into().unwrap());
+            let payload = rest[9..9 + length].to_vec();
+            frames.push(Frame { kind: rest[3], flags: rest[4], stream, payload });
+            rest = &rest[9 + length..];
+        }
+        frames.retain(|frame| frame.kind == kind);
+        frames
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Tap<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.io).poll_read(cx, buffer);
+        self.bytes.lock().unwrap().extend_from_slice(&buffer.filled()[before..]);
+        polled
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Tap<T> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
