@@ -89,6 +89,11 @@ impl Record {
         self.in_flight = Some(place);
     }
 
+    /// Its place goes on to what outlives the call: a tunnel.
+    pub(crate) fn release(&mut self) -> Option<InFlight> {
+        self.in_flight.take()
+    }
+
     pub(crate) fn watch_body(&mut self, watch: Arc<BodyWatch>) {
         self.body = Some(watch);
     }

@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::sync::watch;
 
+use crate::limit::InFlight;
 use crate::request::Upgrade;
 
 /// Bytes held in each direction.
@@ -40,14 +41,20 @@ impl Drop for Open {
     }
 }
 
-/// Joins the client's connection and the endpoint's, once both have changed protocol.
-pub(crate) fn open(upgrade: Upgrade, response: &mut Response<Incoming>, tunnels: &Tunnels) {
+/// Joins the client's connection and the endpoint's, once both have changed protocol. The tunnel keeps the request's place
+/// among those in flight, which bounds how many there are.
+pub(crate) fn open(
+    upgrade: Upgrade,
+    response: &mut Response<Incoming>,
+    tunnels: &Tunnels,
+    place: Option<InFlight>,
+) {
     let endpoint = hyper::upgrade::on(response);
     let mut cut = tunnels.cut.clone();
     tunnels.open.fetch_add(1, Ordering::Relaxed);
     let open = Open(Arc::clone(&tunnels.open));
     tokio::spawn(async move {
-        let _open = open;
+        let _held = (open, place);
         tokio::select! {
             () = join(upgrade, endpoint) => {}
             _ = cut.wait_for(|cut| *cut) => {}

@@ -214,7 +214,7 @@ impl<C: Connector> Call<'_, C> {
             lease.forget();
             if let Some(upgrade) = self.upgrade.take() {
                 self.record.connection().set_tunnel();
-                tunnel::open(upgrade, &mut response, &self.worker.tunnels);
+                tunnel::open(upgrade, &mut response, &self.worker.tunnels, self.record.release());
             }
         }
         if status == StatusCode::MISDIRECTED_REQUEST {

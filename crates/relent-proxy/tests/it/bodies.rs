@@ -165,6 +165,18 @@ async fn p24_p25_an_upgrade_may_be_retried_until_it_happens() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tunnel_keeps_its_place_among_the_requests_in_flight() {
+    let rig = Rig::of("max_requests = 1", PLAIN, "", [Endpoint::new([Act::Echo(SWITCH.to_vec())])]);
+    let mut client = rig.connect();
+    client.send(UPGRADE).await;
+    assert_eq!(client.response().await.status, 101);
+    assert_eq!(rig.get("/").await.status, 503);
+    drop(client);
+    rig.settle().await;
+    assert!(rig.metric("relent_requests_in_flight").ends_with(" 0"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn p24_a_tunnel_that_breaks_is_not_made_again() {
     let rig = Rig::new(PLAIN, [Act::BytesThenClose(SWITCH.to_vec()), Act::ok("never")]);
     let mut client = rig.connect();
