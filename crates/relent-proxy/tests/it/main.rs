@@ -3,6 +3,7 @@
 //! Tests named by a number are cases that broke other proxies.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says so by a panic")]
+#![allow(clippy::print_stderr, reason = "a test that is left out says why")]
 #![allow(clippy::disallowed_methods, reason = "the clock is tokio's paused one, which the test owns")]
 
 mod rig;
@@ -13,6 +14,7 @@ mod h2;
 mod hosts;
 mod matrix;
 mod safety;
+mod sockets;
 mod time;
 mod timelines;
 mod words;
