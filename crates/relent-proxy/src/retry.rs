@@ -63,6 +63,7 @@ pub(crate) async fn run<C: Connector>(
         flight: None,
         last: None,
         waited_from: None,
+        paid: false,
     };
     let mut step = call.begin(deadline, now);
     let mut at = now;

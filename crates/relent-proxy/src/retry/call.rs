@@ -48,6 +48,8 @@ pub(super) struct Call<'a, C: Connector> {
     pub(super) last: Option<Last>,
     /// Since when the call has waited for its next attempt, and why there is one.
     pub(super) waited_from: Option<(Instant, Cause)>,
+    /// It was told to wait, be it for no time at all: what follows at once is free.
+    pub(super) paid: bool,
 }
 
 /// How far a call has come. Most end with their first attempt, and never need more than the opening.
@@ -199,7 +201,7 @@ impl<C: Connector> Call<'_, C> {
     /// How long the call has waited; a retry is told of.
     fn waited(&mut self, now: Instant) -> Duration {
         let Some((since, cause)) = self.waited_from.take() else { return Duration::ZERO };
-        self.record.retry(cause, now == since);
+        self.record.retry(cause, !std::mem::take(&mut self.paid));
         now.since(since)
     }
 

@@ -14,6 +14,7 @@ impl<C: Connector> Call<'_, C> {
     /// Waits until then, and asks again; with what step that ends, and when.
     pub(super) async fn wait(&mut self, until: Instant) -> (Step, Instant) {
         self.replay.another_follows();
+        self.paid = true;
         let mut drain = self.worker.drain.clone();
         let mut sleep = std::pin::pin!(SystemTimer.sleep_until(until));
         loop {
