@@ -55,7 +55,7 @@ async fn p59_streams_above_the_last_id_are_repeated_for_any_method() {
     assert_eq!(began.elapsed(), Duration::ZERO, "at once");
     let processed = processed.lock().unwrap();
     assert_eq!(processed[..], [(0, 1), (0, 3), (0, 5), (1, 1), (1, 3)], "each once");
-    assert_eq!(rig.metric("relent_retries_total"), 0);
+    assert_eq!((rig.metric("relent_retries_total"), rig.metric("relent_free_repeats_total")), (0, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,6 +116,15 @@ async fn a_refused_stream_is_an_ordinary_retry_of_any_method() {
     let answer = rig.connect().await.send(request("POST"), b"5").await.unwrap();
     assert_eq!((answer.status, rig.metric("relent_attempts_total")), (503, 3));
     assert_eq!(answer.field("relent-outcome"), Some("stop=AttemptsExhausted, attempts=3"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_need_not_wait_is_none_that_is_free() {
+    let refusing = |mut stream: Stream| async move { stream.respond.send_reset(Reason::REFUSED_STREAM) };
+    let policy = "attempts = 3\nbackoff = { base = \"0ms\", jitter = \"none\" }\nbudget = \"none\"\n";
+    let rig = H2Rig::new(policy, Endpoints::streams(plainly(), refusing));
+    assert_eq!(rig.connect().await.get().await.unwrap().status, 503);
+    assert_eq!((rig.metric("relent_retries_total"), rig.metric("relent_free_repeats_total")), (2, 0));
 }
 
 #[tokio::test(start_paused = true)]
