@@ -1,6 +1,7 @@
 //! The body of a response on its way to the client, and what happens at its end.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use hyper::body::Incoming;
 use relent::http::RetryBody;
 use relent_core::Instant;
 
+use crate::client::Pulse;
 use crate::idle::IdleGuard;
 use crate::record::Record;
 use crate::respond::OneText;
@@ -90,6 +92,7 @@ impl Body for LiveBody {
 pub(crate) struct ResponseBody {
     source: Source,
     record: Record,
+    pulse: Option<Arc<Pulse>>,
 }
 
 #[derive(Debug)]
@@ -101,11 +104,16 @@ enum Source {
 
 impl ResponseBody {
     pub(crate) fn upstream(body: RetryBody<LiveBody>, record: Record) -> ResponseBody {
-        ResponseBody { source: Source::Upstream(body), record }
+        ResponseBody::of(Source::Upstream(body), record)
     }
 
     pub(crate) fn own(text: Bytes, record: Record) -> ResponseBody {
-        ResponseBody { source: Source::Own(OneText::new(text)), record }
+        ResponseBody::of(Source::Own(OneText::new(text)), record)
+    }
+
+    fn of(source: Source, record: Record) -> ResponseBody {
+        let pulse = record.connection().pulse();
+        ResponseBody { source, record, pulse }
     }
 
     fn next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broke>>> {
@@ -124,6 +132,9 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broke>>> {
+        if let Some(pulse) = &self.pulse {
+            pulse.beat();
+        }
         let frame = ready!(self.next(cx));
         match &frame {
             Some(Ok(frame)) => {

@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -17,13 +17,15 @@ use crate::idle::IdleGuard;
 #[derive(Debug, Default)]
 pub(crate) struct BodyWatch {
     read: AtomicU64,
+    /// Its reader waits for the client.
+    waiting: AtomicBool,
     fault: AtomicU8,
 }
 
 /// Why a request's body can't be read on: the client's doing, not an endpoint's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyFault {
-    #[error("the client stopped sending its request's body")]
+    #[error("the client did not send its request's body in time")]
     Stalled = 1,
     #[error("the client broke off in its request's body")]
     BrokenOff = 2,
@@ -33,6 +35,11 @@ impl BodyWatch {
     /// Bytes read so far.
     pub(crate) fn read(&self) -> u64 {
         self.read.load(Ordering::Relaxed)
+    }
+
+    /// Whether the client has not sent what somebody waits for.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     pub(crate) fn fault(&self) -> Option<BodyFault> {
@@ -93,7 +100,11 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyFault>>> {
-        match Pin::new(&mut self.incoming).poll_frame(cx) {
+        let polled = Pin::new(&mut self.incoming).poll_frame(cx);
+        if let Some(watch) = &self.watch {
+            watch.waiting.store(polled.is_pending(), Ordering::Relaxed);
+        }
+        match polled {
             Poll::Ready(Some(Ok(frame))) => {
                 self.idle.moved();
                 if let (Some(data), Some(watch)) = (frame.data_ref(), &self.watch) {

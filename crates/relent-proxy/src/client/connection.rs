@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use relent_core::Instant;
 
+use super::pulse::{Pulse, Pulses};
+
 /// One connection, as its task, its requests and the sweep see it. One thread uses it: relaxed loads and stores do.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -33,6 +35,7 @@ pub(crate) struct Connection {
     http2: AtomicBool,
     order: AtomicU8,
     waker: Mutex<Option<Waker>>,
+    pulses: Pulses,
 }
 
 /// A request on a connection, until the end of its response.
@@ -74,6 +77,7 @@ impl Connection {
             http2: AtomicBool::new(false),
             order: AtomicU8::new(0),
             waker: Mutex::new(None),
+            pulses: Pulses::default(),
         }
     }
 
@@ -127,6 +131,11 @@ impl Connection {
 
     pub(crate) fn is_unread(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
+    }
+
+    /// Watches a response from now on, where the connection itself does not tell whether it moves.
+    pub(crate) fn pulse(&self) -> Option<Arc<Pulse>> {
+        self.http2.load(Ordering::Relaxed).then(|| self.pulses.add())
     }
 
     pub(crate) fn order(&self) -> Order {
@@ -253,6 +262,10 @@ impl Connections {
 
 impl Entry {
     fn look(&mut self, now: Instant, patience: Patience) {
+        // A stall on the upstream's side has been found by then, and cost its stream alone.
+        if self.connection.pulses.stand_still(now, patience.body * 3) {
+            self.connection.tell(Order::Cut);
+        }
         let stands = self.connection.standing();
         if stands != self.stood {
             (self.stood, self.since) = (stands, Some(now));

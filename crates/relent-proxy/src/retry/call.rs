@@ -14,7 +14,7 @@ use relent_core::{
 
 use super::Answer;
 use super::last::{Last, as_kept};
-use crate::client::RequestBody;
+use crate::client::{BodyFault, RequestBody};
 use crate::facts::{Attempt, Outcome};
 use crate::fields::Seen;
 use crate::plan::Target;
@@ -190,6 +190,10 @@ impl<C: Connector> Call<'_, C> {
             && !matches!(ended, Some(Ok(_)))
         {
             return Err(Refusal::Body(fault));
+        }
+        // The endpoint could not answer: the client has not said all.
+        if ended.is_none() && self.record.body().is_some_and(|body| body.is_waited_for()) {
+            return Err(Refusal::Body(BodyFault::Stalled));
         }
         match ended {
             Some(Ok(sent)) => Ok(self.answered(launch.id, sent, now)),

@@ -261,6 +261,17 @@ async fn a_body_that_stands_still_is_not_waited_for_without_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_stops_sending_is_not_its_endpoints_fault() {
+    let rig = Rig::new(PLAIN, [Act::ok("never")]);
+    let mut client = rig.connect();
+    client.send("PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhe").await;
+    let response = client.response().await;
+    assert_eq!((response.status, rig.seen().len()), (408, 1), "{response:?}");
+    let stalled = "relent_attempts_total{upstream=\"u\",policy=\"p\",outcome=\"cancelled\"} 1";
+    assert!(rig.metric("relent_attempts_total").contains(stalled), "{}", rig.metric("relent_attempts_total"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn answers_without_a_body_keep_their_framing() {
     let head = Act::Bytes(b"HTTP/1.1 200 OK\r\ncontent-length: 1234\r\n\r\n".to_vec());
     let rig = Rig::new(PLAIN, [head, Act::ok("next")]);

@@ -274,3 +274,23 @@ async fn what_is_for_an_http1_connection_is_none_of_http2() {
     let answer = H2Client::over(connect(&rig.engine)).await.get().await.unwrap();
     assert_eq!((answer.status, answer.field("connection")), (503, None));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_gives_no_window_does_not_hold_its_place_for_ever() {
+    let long = Endpoints::streams(plainly(), |mut stream| async move {
+        stream.read().await;
+        let mut body = stream.begin(200);
+        drop(body.send_data(Bytes::from(vec![7; 1024 * 1024]), true));
+        std::future::pending::<()>().await;
+    });
+    let text = crate::rig::h2::config(PLAIN, "h2").replace("[policy.p]", "body_timeout = \"2s\"\n[policy.p]");
+    let rig = H2Rig::of(&text, long);
+    let client = rig.connect().await;
+    let (response, mut stream) = client.begin(request("GET")).await;
+    stream.send_data(Bytes::new(), true).unwrap();
+    let response = response.await.unwrap();
+    // The body is never read, so its window stays shut.
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(rig.metric("relent_requests_in_flight"), 0);
+    drop(response);
+}
