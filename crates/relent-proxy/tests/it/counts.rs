@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
+use crate::rig::clock::{Watch, sleep};
 use crate::rig::{Act, Endpoint, PLAIN, Rig};
 
 #[tokio::test(start_paused = true)]
@@ -52,9 +51,9 @@ async fn p46_a_stop_mark_for_the_host_sends_the_retry_elsewhere() {
 #[tokio::test(start_paused = true)]
 async fn p47_a_throttling_answer_is_waited_out_as_asked() {
     let rig = Rig::new(PLAIN, [Act::Fields(429, "retry-after: 1\r\n", ""), Act::ok("done")]);
-    let before = Instant::now();
+    let watch = Watch::start();
     assert_eq!(rig.get("/").await.text(), "done");
-    assert!(before.elapsed() >= Duration::from_secs(1));
+    assert!(watch.elapsed() >= Duration::from_secs(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +134,7 @@ async fn three_proxies_in_series_make_the_first_ones_attempts() {
     assert_eq!(calls, [3; 5], "each call costs the outermost attempts");
 
     middle_door.cut_off(true);
-    tokio::time::sleep(Duration::from_millis(10)).await;
+    sleep(Duration::from_millis(10)).await;
     let response = outer.get("/").await;
     assert_eq!((response.status, leaf.seen().len()), (503, before));
     middle_door.cut_off(false);

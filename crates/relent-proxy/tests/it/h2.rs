@@ -9,6 +9,7 @@ use bytes::Bytes;
 use h2::Reason;
 use http::{HeaderMap, HeaderValue, Response};
 
+use crate::rig::clock::sleep;
 use crate::rig::h2::{Endpoints, H2Client, H2Rig, Stream, connect, request};
 use crate::rig::{Act, Client, PLAIN, Rig};
 
@@ -63,7 +64,7 @@ async fn p20_headers_and_then_a_failure_in_the_trailers_is_an_answer() {
         Endpoints::streams(plainly(), |mut stream| async move {
             let mut body = stream.begin(200);
             // Not at once, so that the head is there alone.
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            sleep(Duration::from_millis(10)).await;
             body.send_trailers(trailers("grpc-status", "14")).unwrap();
             assert_eq!(stream.number, 0, "no retry");
         }),
@@ -130,7 +131,7 @@ async fn p28_a_response_that_is_reset_reaches_the_client_as_a_reset() {
     let break_off = |mut stream: Stream| async move {
         let mut body = stream.begin(200);
         body.send_data(Bytes::from_static(&[b'x'; 100]), false).unwrap();
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        sleep(Duration::from_millis(10)).await;
         body.send_reset(Reason::INTERNAL_ERROR);
     };
     let rig = H2Rig::new(PLAIN, Endpoints::streams(plainly(), break_off));
@@ -163,7 +164,7 @@ async fn p34_grpc_timeouts_are_what_is_left() {
         let timeout = stream.request.headers()["grpc-timeout"].to_str().unwrap().to_owned();
         seen.lock().unwrap().push(timeout);
         async move {
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            sleep(Duration::from_millis(300)).await;
             stream.answer(if stream.number == 0 { 503 } else { 200 }, "");
         }
     });
@@ -290,7 +291,7 @@ async fn a_client_that_gives_no_window_does_not_hold_its_place_for_ever() {
     stream.send_data(Bytes::new(), true).unwrap();
     let response = response.await.unwrap();
     // The body is never read, so its window stays shut.
-    tokio::time::sleep(Duration::from_secs(20)).await;
+    sleep(Duration::from_secs(20)).await;
     assert_eq!(rig.metric("relent_requests_in_flight"), 0);
     drop(response);
 }

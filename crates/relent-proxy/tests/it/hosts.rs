@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::rig::clock::sleep;
 use crate::rig::{Act, Endpoint, PLAIN, Rig};
 
 #[tokio::test(start_paused = true)]
@@ -44,7 +45,7 @@ async fn connections_are_kept_and_used_again() {
 async fn a_connection_that_was_idle_for_too_long_is_not_used() {
     let rig = Rig::with(PLAIN, "idle_timeout = \"5s\"\n", [Endpoint::new([Act::ok("")])]);
     rig.get("/").await;
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    sleep(Duration::from_secs(6)).await;
     rig.get("/").await;
     assert_eq!(rig.endpoints[0].connections(), 2);
 }

@@ -4,7 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says so by a panic")]
 #![allow(clippy::print_stderr, reason = "a test that is left out says why")]
-#![allow(clippy::disallowed_methods, reason = "the clock is tokio's paused one, which the test owns")]
 
 mod rig;
 

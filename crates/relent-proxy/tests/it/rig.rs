@@ -1,6 +1,7 @@
 //! A proxy between raw clients and scripted endpoints: no sockets, and no time but the paused one.
 
 mod client;
+pub(crate) mod clock;
 mod endpoint;
 pub(crate) mod h2;
 pub(crate) mod message;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
+use crate::rig::clock::{Watch, sleep};
 use crate::rig::{Act, PLAIN, Rig};
 
 const TIMED: &str = "attempts = 3\nbackoff = { base = \"10ms\", jitter = \"none\" }\nbudget = \"none\"\nattempt_timeout = \"50ms\"\ndeadline = \"1s\"\n";
@@ -11,9 +10,9 @@ const TIMED: &str = "attempts = 3\nbackoff = { base = \"10ms\", jitter = \"none\
 #[tokio::test(start_paused = true)]
 async fn p31_p32_an_attempt_timeout_is_a_failure_of_its_own() {
     let rig = Rig::new(TIMED, [Act::Silence, Act::ok("done")]);
-    let before = Instant::now();
+    let watch = Watch::start();
     let response = rig.get("/").await;
-    let took = before.elapsed();
+    let took = watch.elapsed();
     assert_eq!((response.status, rig.seen().len()), (200, 2));
     assert!(took >= Duration::from_millis(60) && took < Duration::from_millis(70), "{took:?}");
 }
@@ -53,10 +52,10 @@ async fn p35_the_time_told_is_the_nearer_of_the_attempts_and_the_calls() {
 #[tokio::test(start_paused = true)]
 async fn a_deadline_from_the_wire_ends_the_call() {
     let rig = Rig::new(PLAIN, [Act::Silence]);
-    let before = Instant::now();
+    let watch = Watch::start();
     let response = rig.send("GET / HTTP/1.1\r\nhost: a\r\nx-envoy-expected-rq-timeout-ms: 200\r\n\r\n").await;
     assert_eq!((response.status, rig.seen().len()), (504, 1));
-    assert!(before.elapsed() < Duration::from_millis(250), "{:?}", before.elapsed());
+    assert!(watch.elapsed() < Duration::from_millis(250), "{:?}", watch.elapsed());
     assert!(response.outcome().contains("stop=DeadlineExceeded"), "{}", response.outcome());
 }
 
@@ -64,9 +63,9 @@ async fn a_deadline_from_the_wire_ends_the_call() {
 async fn p38_a_wait_beyond_the_deadline_is_not_begun() {
     let policy = format!("{PLAIN}attempt_timeout = \"500ms\"\ndeadline = \"1s\"\n");
     let rig = Rig::new(&policy, [Act::Fields(503, "retry-after: 10\r\n", "said"), Act::ok("")]);
-    let before = Instant::now();
+    let watch = Watch::start();
     let response = rig.get("/").await;
-    assert_eq!((response.status, response.text(), before.elapsed()), (503, "said", Duration::ZERO));
+    assert_eq!((response.status, response.text(), watch.elapsed()), (503, "said", Duration::ZERO));
     assert_eq!(response.field("retry-after"), Some("10"));
 }
 
@@ -90,7 +89,7 @@ async fn p41_a_client_that_leaves_ends_the_attempt() {
     let line = rig.line().await;
     assert_eq!((&line["status"], &line["stop"]), (&499.into(), &"Cancelled".into()), "{line}");
     assert_eq!(line["attempts"][0]["failure"], "cancelled");
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_secs(60)).await;
     assert_eq!(rig.seen().len(), 1);
 }
 
@@ -105,7 +104,7 @@ async fn p41_a_client_that_leaves_ends_the_wait() {
     drop(client);
     let line = rig.line().await;
     assert_eq!((&line["status"], &line["stop"]), (&499.into(), &"Cancelled".into()), "{line}");
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_secs(60)).await;
     assert_eq!(rig.seen().len(), 1);
     assert!(rig.metric("relent_calls_waiting").contains(" 0"));
 }
@@ -121,13 +120,13 @@ async fn p77_a_wait_that_would_outlast_the_grace_ends_with_the_last_response() {
     let mut client = rig.connect();
     client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
     rig.settle().await;
-    let before = Instant::now();
+    let watch = Watch::start();
     let engine = rig.engine.clone();
     let drained = tokio::spawn(async move { engine.drain().await });
     let response = client.response().await;
     assert_eq!((response.status, response.text()), (503, "said"));
     assert_eq!(response.field("connection"), Some("close"));
-    assert_eq!((drained.await.unwrap(), before.elapsed() < Duration::from_secs(1)), (0, true));
+    assert_eq!((drained.await.unwrap(), watch.elapsed() < Duration::from_secs(1)), (0, true));
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,9 +153,9 @@ async fn what_is_not_done_at_the_end_of_the_grace_is_cut() {
     client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
     let idle = rig.connect();
     rig.settle().await;
-    let before = Instant::now();
+    let watch = Watch::start();
     assert_eq!(rig.engine.drain().await, 1);
-    assert!(before.elapsed() < Duration::from_secs(2));
+    assert!(watch.elapsed() < Duration::from_secs(2));
     assert!(client.try_response().await.is_none());
     drop(idle);
 }
@@ -165,23 +164,23 @@ async fn what_is_not_done_at_the_end_of_the_grace_is_cut() {
 async fn connections_of_no_use_are_ended() {
     let proxy = "header_timeout = \"3s\"\nidle_timeout = \"10s\"";
     let rig = Rig::of(proxy, PLAIN, "", [crate::rig::Endpoint::new([Act::ok("")])]);
-    let before = Instant::now();
+    let watch = Watch::start();
     let mut slow = rig.connect();
     slow.send("GET / HT").await;
     assert_eq!(slow.rest().await, b"");
     assert!(
-        before.elapsed() >= Duration::from_secs(3) && before.elapsed() < Duration::from_secs(6),
+        watch.elapsed() >= Duration::from_secs(3) && watch.elapsed() < Duration::from_secs(6),
         "{:?}",
-        before.elapsed()
+        watch.elapsed()
     );
-    let before = Instant::now();
+    let watch = Watch::start();
     let mut idle = rig.connect();
     idle.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n").await;
     assert_eq!(idle.response().await.status, 200);
     assert_eq!(idle.rest().await, b"");
     assert!(
-        before.elapsed() >= Duration::from_secs(10) && before.elapsed() < Duration::from_secs(13),
+        watch.elapsed() >= Duration::from_secs(10) && watch.elapsed() < Duration::from_secs(13),
         "{:?}",
-        before.elapsed()
+        watch.elapsed()
     );
 }

@@ -15,6 +15,7 @@ use relent_proxy::{Connector, Engine};
 use relent_testkit::{ScriptedAttempt, ScriptedCall, ScriptedOutcome, Stage, Timeline, Trace};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
+use crate::rig::clock::sleep;
 use crate::rig::h2::{self, Frame};
 use crate::rig::{Client, PIPE, Pipe, Response, message};
 
@@ -162,7 +163,7 @@ impl Connector for Stand {
             && Act::of(&attempt, self.wire) == Ok(Act::Refuse)
         {
             self.script.lock().unwrap().pop_front();
-            tokio::time::sleep(attempt.takes).await;
+            sleep(attempt.takes).await;
             return Err(io::ErrorKind::ConnectionRefused.into());
         }
         let (proxy, own) = tokio::io::duplex(PIPE);
@@ -197,7 +198,7 @@ impl Stand {
             message::read_body(&mut io, message::Framing::Length(length)).await;
             let (takes, act) = self.next();
             tokio::select! {
-                () = tokio::time::sleep(takes) => {}
+                () = sleep(takes) => {}
                 // The proxy gave the attempt up.
                 _ = io.read_u8() => return,
             }
@@ -214,7 +215,7 @@ impl Stand {
         }
         let ((takes, act), writer) = (self.next(), writer.clone());
         tokio::spawn(async move {
-            tokio::time::sleep(takes).await;
+            sleep(takes).await;
             let bytes = match act {
                 Act::Answer(status, fields) => {
                     let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -252,7 +253,7 @@ async fn calls(timeline: &Timeline, wire: Wire) -> Trace {
     let stage = Stage::new(timeline, start);
     let mut left = timeline.above.left;
     for call in &timeline.calls {
-        tokio::time::sleep((start + call.at.unwrap_or_default()).since(SystemTimer.now())).await;
+        sleep((start + call.at.unwrap_or_default()).since(SystemTimer.now())).await;
         *stand.script.lock().unwrap() = call.attempts.clone().into();
         *stand.seen.lock().unwrap() = 0;
         let began = SystemTimer.now();

@@ -9,10 +9,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::Reason;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::Instant;
 
 use super::{Seen, plainly};
 use crate::rig::PLAIN;
+use crate::rig::clock::{Watch, sleep};
 use crate::rig::h2::{Endpoints, Frame, GOAWAY, H2Client, H2Rig, Stream, connect, raw, request};
 
 /// An endpoint that answers streams 1, 3 and 5, and then goes away, so that 7 and 9 are not processed.
@@ -49,10 +49,10 @@ async fn p59_streams_above_the_last_id_are_repeated_for_any_method() {
     for _ in 0..3 {
         assert_eq!(client.send(request("POST"), b"5").await.unwrap().status, 200);
     }
-    let began = Instant::now();
+    let watch = Watch::start();
     let both = tokio::join!(client.send(request("POST"), b"7"), client.send(request("POST"), b"9"));
     assert_eq!((both.0.unwrap().status, both.1.unwrap().status), (200, 200));
-    assert_eq!(began.elapsed(), Duration::ZERO, "at once");
+    assert_eq!(watch.elapsed(), Duration::ZERO, "at once");
     let processed = processed.lock().unwrap();
     assert_eq!(processed[..], [(0, 1), (0, 3), (0, 5), (1, 1), (1, 3)], "each once");
     assert_eq!((rig.metric("relent_retries_total"), rig.metric("relent_free_repeats_total")), (0, 2));
@@ -74,7 +74,7 @@ async fn p59_an_endpoint_that_drains_gets_no_new_streams() {
             tokio::spawn(async move {
                 if connection == 0 {
                     drop(writer.send(Some(Frame::goaway(stream))));
-                    tokio::time::sleep(Duration::from_secs(3)).await;
+                    sleep(Duration::from_secs(3)).await;
                 }
                 drop(writer.send(Some(Frame::answer(stream, 200, &[]))));
             });
@@ -87,7 +87,7 @@ async fn p59_an_endpoint_that_drains_gets_no_new_streams() {
         let client = client.clone();
         async move { client.send(request("POST"), b"slow").await.unwrap().status }
     });
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    sleep(Duration::from_secs(1)).await;
     for _ in 0..5 {
         assert_eq!(client.send(request("POST"), b"next").await.unwrap().status, 200);
     }
@@ -105,10 +105,10 @@ async fn a_refused_stream_is_an_ordinary_retry_of_any_method() {
         }
     };
     let rig = H2Rig::new(PLAIN, Endpoints::streams(plainly(), refusing));
-    let began = Instant::now();
+    let watch = Watch::start();
     let answer = rig.connect().await.send(request("POST"), b"5").await.unwrap();
     assert_eq!((answer.text(), answer.field("relent-outcome")), ("done", Some("stop=Succeeded, attempts=3")));
-    assert_eq!(began.elapsed(), Duration::from_millis(300), "it waits");
+    assert_eq!(watch.elapsed(), Duration::from_millis(300), "it waits");
     assert_eq!((rig.metric("relent_retries_total"), rig.upstream.connections()), (2, 1));
 
     let refusing = |mut stream: Stream| async move { stream.respond.send_reset(Reason::REFUSED_STREAM) };
@@ -150,7 +150,7 @@ async fn a_client_that_resets_a_stream_cancels_that_attempt_alone() {
                     reason = std::future::poll_fn(|cx| stream.respond.poll_reset(cx)) => {
                         resets.lock().unwrap().push((number, reason.unwrap()));
                     }
-                    () = tokio::time::sleep(Duration::from_secs(2)) => stream.answer(200, "done"),
+                    () = sleep(Duration::from_secs(2)) => stream.answer(200, "done"),
                 }
             }
         }),
@@ -160,11 +160,11 @@ async fn a_client_that_resets_a_stream_cancels_that_attempt_alone() {
     cancelled.send_data(Bytes::new(), true).unwrap();
     let (other, mut kept) = client.begin(request("GET")).await;
     kept.send_data(Bytes::new(), true).unwrap();
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    sleep(Duration::from_secs(1)).await;
     assert_eq!(rig.metric("relent_requests_in_flight"), 2);
     cancelled.send_reset(Reason::CANCEL);
     drop(one);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    sleep(Duration::from_millis(100)).await;
     assert_eq!(seen.lock().unwrap()[..], [(0, Reason::CANCEL)], "the endpoint is told");
     assert_eq!(rig.metric("relent_requests_in_flight"), 1);
     assert_eq!(H2Client::answer(other).await.unwrap().text(), "done");
@@ -174,7 +174,7 @@ async fn a_client_that_resets_a_stream_cancels_that_attempt_alone() {
 #[tokio::test(start_paused = true)]
 async fn p77_draining_sends_goaway_and_finishes_the_streams() {
     let slow = |mut stream: Stream| async move {
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        sleep(Duration::from_secs(2)).await;
         stream.answer(200, "done");
     };
     let rig = H2Rig::new(PLAIN, Endpoints::streams(plainly(), slow));
@@ -182,7 +182,7 @@ async fn p77_draining_sends_goaway_and_finishes_the_streams() {
     let client = H2Client::over(tap).await;
     let (response, mut body) = client.begin(request("GET")).await;
     body.send_data(Bytes::new(), true).unwrap();
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    sleep(Duration::from_secs(1)).await;
     let engine = rig.engine.clone();
     let draining = tokio::spawn(async move { engine.drain().await });
     assert_eq!(H2Client::answer(response).await.unwrap().text(), "done");

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use super::message::{Framing, Request, read_body, read_head};
 use super::{Network, PIPE};
+use crate::rig::clock::sleep;
 
 /// What an endpoint does with a request, or with a connection.
 #[derive(Clone, Debug)]
@@ -149,7 +150,7 @@ impl Endpoint {
 
     async fn until_cut_off(&self) {
         while !self.0.lock().unwrap().cut_off {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            sleep(Duration::from_millis(1)).await;
         }
     }
 
@@ -168,14 +169,14 @@ impl Endpoint {
                 (None, None) => Framing::Nothing,
             };
             let (body, trailers, whole) = read_body(&mut io, framing).await;
-            let at = tokio::time::Instant::now();
+            let at = super::clock::now();
             let request = Request { line, fields, body, trailers, connection, at };
             self.0.lock().unwrap().seen.push(request);
             if !whole {
                 return;
             }
             if let Some(wait) = wait {
-                tokio::time::sleep(wait).await;
+                sleep(wait).await;
             }
             if !act_on(&mut io, act).await {
                 return;

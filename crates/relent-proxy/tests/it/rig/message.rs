@@ -14,7 +14,7 @@ pub(crate) struct Request {
     /// The connection it came on, from 0.
     pub(crate) connection: usize,
     /// When it was here, in paused time.
-    pub(crate) at: tokio::time::Instant,
+    pub(crate) at: relent::Instant,
 }
 
 /// A response as a client saw it.

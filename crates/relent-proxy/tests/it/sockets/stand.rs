@@ -3,11 +3,12 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use relent_proxy::Proxy;
 
 use super::upstream::{Memory, Upstream};
+use crate::rig::clock::Watch;
 use crate::rig::h2::metric;
 
 /// After this, what has not come does not come.
@@ -59,9 +60,9 @@ impl Stand {
 
     /// Asks again and again until it is so.
     pub(super) fn until(&self, what: &str, mut so: impl FnMut(&Stand) -> bool) {
-        let begun = Instant::now();
+        let watch = Watch::start();
         while !so(self) {
-            assert!(begun.elapsed() < GIVE_UP, "{what}\n{}", self.metrics());
+            assert!(watch.elapsed() < GIVE_UP, "{what}\n{}", self.metrics());
             std::thread::yield_now();
         }
     }
