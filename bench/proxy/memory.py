@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What `relent proxy` holds: resident memory at 50 and at 1000 keep-alive connections, and over 1,000,000 requests with 5 % 503s.
 
-usage: memory.py RELENT UPSTREAM     (needs wrk and h2load; UPSTREAM takes --ports A,B --fail-every N --mode raw)
+usage: memory.py RELENT UPSTREAM [held|flat]     (needs wrk and h2load; UPSTREAM takes --ports A,B --fail-every N --mode raw)
 """
-import os, re, signal, socket, subprocess, sys, tempfile, time
+import re, subprocess, sys, threading
 
-RELENT, UPSTREAM = sys.argv[1:3]
+from stand import Proxy, taken, wait_for
+
 PORT, UP = 8021, (9121, 9122)
 POLICY = """version = 1
 [proxy]
@@ -21,55 +22,84 @@ endpoints = ["http://127.0.0.1:%d", "http://127.0.0.1:%d"]
 upstream = "u"
 policy = "p"
 """ % (PORT, *UP)
+# Megabytes; the last is what a million requests may add once the first hundred thousand have warmed everything up.
+BARS = {50: 8, 1000: 70, "flat": 0.5}
 
 
-def wait_for(port):
-    for _ in range(200):
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    sys.exit(f"nobody listens on {port}")
-
-
-def kilobytes(pid, name):
-    return int(re.search(rf"{name}:\s+(\d+) kB", open(f"/proc/{pid}/status").read())[1])
-
-
-def with_proxy(fail_every, work):
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "relent.toml")
-        open(path, "w").write(POLICY)
-        up = subprocess.Popen([UPSTREAM, "--ports", ",".join(map(str, UP)), "--fail-every", str(fail_every), "--mode", "raw"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        proxy = subprocess.Popen([RELENT, "proxy", "--config", path], stderr=subprocess.DEVNULL)
-        try:
-            [wait_for(port) for port in (*UP, PORT)]
-            work(proxy.pid)
-        finally:
-            for process in (proxy, up):
-                process.send_signal(signal.SIGKILL)
-                process.wait()
+def with_proxy(relent, upstream, fail_every, work):
+    if busy := taken(*UP):
+        raise SystemExit(f"port {busy[0]} is in use: end what listens there")
+    ports = ",".join(map(str, UP))
+    up = subprocess.Popen([upstream, "--ports", ports, "--fail-every", str(fail_every), "--mode", "raw"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        [wait_for(port, up) for port in UP]
+        with Proxy(relent, POLICY, PORT) as proxy:
+            return work(proxy)
+    finally:
+        up.kill()
+        up.wait()
 
 
 def held(connections):
-    def work(pid):
-        subprocess.run(["wrk", "-t1", f"-c{connections}", "-d5s", f"http://127.0.0.1:{PORT}/some/path?x=1"],
-                       check=True, stdout=subprocess.DEVNULL)
-        print(f"| {connections} keep-alive connections | {kilobytes(pid, 'VmHWM') / 1000:.1f} |", flush=True)
-    with_proxy(0, work)
+    """Looks while the connections are there, not after they have gone."""
+
+    def work(proxy):
+        sizes, over = [], threading.Event()
+
+        def watch():
+            while not over.wait(0.25):
+                sizes.append(proxy.megabytes("VmRSS"))
+
+        watching = threading.Thread(target=watch)
+        start = proxy.megabytes("VmRSS")
+        watching.start()
+        out = subprocess.run(["wrk", "-t1", f"-c{connections}", "-d6s", f"http://127.0.0.1:{PORT}/some/path?x=1"],
+                             check=True, capture_output=True, text=True).stdout
+        over.set()
+        watching.join()
+        if troubles := re.findall(r"(?:Socket errors|Non-2xx).*", out):
+            print(f"! {troubles}", file=sys.stderr)
+        peak = proxy.megabytes("VmHWM")
+        middle = sorted(sizes)[len(sizes) // 2]
+        print(f"| {connections} connections | {start:.1f} | {middle:.1f} | {peak:.1f} | {BARS[connections]} |", flush=True)
+        return peak <= BARS[connections]
+
+    return work
 
 
-def flat(pid):
+def flat(proxy):
+    sizes = []
     for hundred in range(1, 11):
         out = subprocess.run(["h2load", "--h1", "-t1", "-n100000", "-c50", f"http://127.0.0.1:{PORT}/"],
                              check=True, capture_output=True, text=True).stdout
-        ok = re.search(r"(\d+) 2xx", out)[1]
-        print(f"| {hundred}00,000 requests, 5 % 503 ({ok} of the last 100,000 answered 2xx) | {kilobytes(pid, 'VmRSS') / 1000:.1f} |", flush=True)
+        sizes.append(proxy.megabytes("VmRSS"))
+        good = re.search(r"(\d+) 2xx", out)[1]
+        print(f"| {hundred * 100_000:,} | {good} | {sizes[-1]:.2f} | {proxy.megabytes('VmHWM'):.2f} |", flush=True)
+    grown = sizes[-1] - sizes[0]
+    print(f"\nfrom 100,000 to 1,000,000 requests: {grown:+.2f} MB; slope {slope(sizes):+.3f} MB for each 100,000 (at most {BARS['flat']} MB in all)")
+    return grown <= BARS["flat"]
 
 
-print("| | MB |\n|---|--:|")
-held(50)
-held(1000)
-with_proxy(20, flat)
+def slope(sizes):
+    """Of the straight line that fits best."""
+    middle, mean = (len(sizes) - 1) / 2, sum(sizes) / len(sizes)
+    return sum((place - middle) * (size - mean) for place, size in enumerate(sizes)) / sum((place - middle) ** 2 for place in range(len(sizes)))
+
+
+def main(relent, upstream, part="both"):
+    good = True
+    if part in ("both", "held"):
+        print("| MB | at the start | VmRSS, median | VmHWM, peak | bar |\n|---|--:|--:|--:|--:|")
+        for connections in (50, 1000):
+            good &= with_proxy(relent, upstream, 0, held(connections))
+    if part in ("both", "flat"):
+        print("\n| requests, 5 % 503 | 2xx of the last 100,000 | VmRSS, MB | VmHWM, MB |\n|--:|--:|--:|--:|")
+        good &= with_proxy(relent, upstream, 20, flat)
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    if not 3 <= len(sys.argv) <= 4 or sys.argv[3:] not in ([], ["held"], ["flat"]):
+        sys.exit(__doc__)
+    main(*sys.argv[1:])
