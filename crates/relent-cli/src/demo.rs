@@ -179,7 +179,8 @@ mod tests {
         assert!(calls > 20, "{calls}");
         for lane in &report.lanes {
             assert_eq!(lane.calls, calls, "{lane:?}");
-            assert!((1.0..=3.0).contains(&lane.load_factor), "{lane:?}");
+            // Below one where a busy machine lets attempts run out of time before they have left the proxy.
+            assert!(lane.load_factor <= 3.0, "{lane:?}");
         }
         let [none, _, _, relent] = &report.lanes[..] else { panic!("four lanes") };
         assert_eq!((none.load_factor, none.executed_twice), (1.0, 0));
