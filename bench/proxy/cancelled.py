@@ -123,7 +123,7 @@ async def main(relent, requests):
         raise SystemExit(f"port {UP} is in use: end what listens there")
     await asyncio.get_running_loop().create_server(Service, "127.0.0.1", UP, backlog=4096)
     with Proxy(relent, POLICY, PORT, ADMIN) as proxy:
-        warm = requests // 10
+        warm = requests * 3 // 10
         good = await hello(0)
         fresh = await at_rest(proxy, 0 if not good else proxy.descriptors() - 1)
         await many(1, warm + 1)
