@@ -30,6 +30,10 @@ pub const BUDGET_WINDOW: Duration = Duration::from_secs(10);
 pub const BUDGET_RESERVE: u32 = 3;
 /// How fast successful calls may refill the reserve, in tokens per second.
 pub const RESERVE_PER_SECOND: Ratio = Ratio::percent(10);
+/// Hedges per call at most, where hedging is asked for.
+pub const HEDGES: u32 = 1;
+/// The least delay of a hedge at a measured quantile.
+pub const HEDGE_LEAST: Duration = Duration::from_millis(1);
 /// Calls in backoff at once, per target.
 pub const MAX_WAITING: u32 = 10_000;
 /// Bytes of a request body that are kept for a repeat, per call.

@@ -18,6 +18,8 @@ mod breaker;
 mod budget;
 mod credit;
 pub mod defaults;
+mod hold;
+mod latency;
 mod outcome;
 mod policy;
 mod ratio;
@@ -32,10 +34,12 @@ pub use backoff::{Backoff, Jitter};
 pub use breaker::{Breaker, RetriesOnly, RetriesOnlyState};
 pub use budget::{Budget, Grant, Permit, RatioBudget, RatioState, TokenClass};
 pub use credit::{Credit, NoCredit};
+pub use hold::{Holds, TargetHold};
+pub use latency::Latencies;
 pub use outcome::{Cause, Failure, Health, Hint, StopScope, Used, Verdict};
 pub use policy::{
-    BadStatus, Deposit, Nested, Policy, PolicyBuilder, PolicyError, RatioConfig, Repeat, RepeatRule,
-    RetriesOnlyConfig, RetryOn,
+    BadStatus, Deposit, HedgeConfig, HedgeDelay, Hold, Nested, Policy, PolicyBuilder, PolicyError,
+    RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn,
 };
 pub use ratio::{Ratio, RatioError};
 pub use rng::{Random, Rng};

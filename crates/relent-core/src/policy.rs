@@ -2,10 +2,12 @@
 
 mod builder;
 mod error;
+mod hedge;
 mod retry_on;
 
 pub use builder::PolicyBuilder;
 pub use error::PolicyError;
+pub use hedge::{HedgeConfig, HedgeDelay, Hold};
 pub use retry_on::{BadStatus, RetryOn};
 
 use core::time::Duration;
@@ -155,6 +157,8 @@ pub struct Policy {
     max_hint: Duration,
     budget: Option<RatioConfig>,
     breaker: Option<RetriesOnlyConfig>,
+    hedge: Option<HedgeConfig>,
+    hold: Hold,
     max_waiting: u32,
     repeat: RepeatRule,
     retry_on: RetryOn,
@@ -235,6 +239,16 @@ impl Policy {
     /// The breaker's description, if one was asked for.
     pub fn breaker(&self) -> Option<&RetriesOnlyConfig> {
         self.breaker.as_ref()
+    }
+
+    /// Whether, and when, a second attempt starts beside one that takes long.
+    pub fn hedge(&self) -> Option<&HedgeConfig> {
+        self.hedge.as_ref()
+    }
+
+    /// What a 429's hint holds back.
+    pub fn hold(&self) -> Hold {
+        self.hold
     }
 
     /// How many calls may be in backoff at once, per target.

@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use super::{Nested, Policy, PolicyError, RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn};
+use super::{
+    HedgeConfig, Hold, Nested, Policy, PolicyError, RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn,
+};
 use crate::time::nanos;
 use crate::{Backoff, Jitter, Ratio, defaults};
 
@@ -113,6 +115,19 @@ impl PolicyBuilder {
         self
     }
 
+    /// While an attempt takes long, start another beside it (default: no hedging). Read by the async drivers; a blocking
+    /// one can't run two attempts at once and makes none.
+    pub fn hedge(mut self, hedge: HedgeConfig) -> Self {
+        self.0.hedge = Some(hedge);
+        self
+    }
+
+    /// What a 429's hint holds back (default [`Hold::Call`]).
+    pub fn hold(mut self, hold: Hold) -> Self {
+        self.0.hold = hold;
+        self
+    }
+
     /// How many calls may be in backoff at once, per target (default 10 000).
     pub fn max_waiting(mut self, calls: u32) -> Self {
         self.0.max_waiting = calls;
@@ -162,6 +177,7 @@ impl PolicyBuilder {
         check_backoff(&policy.backoff)?;
         check_time(&policy)?;
         check_handles(&policy)?;
+        super::hedge::check(&policy)?;
         let (limit, total) = (policy.replay_limit, policy.replay_total);
         if limit > total {
             return Err(PolicyError::ReplayLimitAboveTotal { limit, total });
@@ -188,6 +204,7 @@ fn check_lengths(policy: &Policy) -> Result<(), PolicyError> {
         ("min_attempt_time", policy.min_attempt_time),
         ("throttled_base", policy.throttled_base),
         ("max_hint", policy.max_hint),
+        ("hedge.delay", policy.hedge.map_or(Duration::ZERO, |hedge| hedge.least_delay())),
         ("window", policy.budget.map_or(Duration::ZERO, |b| b.window)),
         ("window", policy.breaker.map_or(Duration::ZERO, |b| b.window)),
     ];
@@ -293,6 +310,8 @@ impl Default for PolicyBuilder {
             max_hint: defaults::MAX_HINT,
             budget: Some(RatioConfig::new(defaults::BUDGET_RATIO)),
             breaker: None,
+            hedge: None,
+            hold: Hold::Call,
             max_waiting: defaults::MAX_WAITING,
             repeat: RepeatRule::IdempotentMethods,
             retry_on: RetryOn::default(),

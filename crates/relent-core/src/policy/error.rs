@@ -61,6 +61,22 @@ pub enum PolicyError {
         /// The bound that it does not fit into.
         bound: Duration,
     },
+    /// Hedges are attempts: there must be fewer than those in all.
+    HedgesNotBelowAttempts {
+        /// `hedge.most`.
+        hedges: u32,
+        /// `attempts`.
+        attempts: u32,
+    },
+    /// A measured delay's share is 0, or 1 and more.
+    HedgeQuantileOutOfRange(Ratio),
+    /// A hedge would start after the attempt's end, and so never.
+    HedgeDelayTooLong {
+        /// The hedge's delay.
+        delay: Duration,
+        /// The attempt timeout, or the deadline.
+        bound: Duration,
+    },
     /// `throttled_base` is above `max_hint`: every throttled answer without a hint would end the call.
     ThrottledBaseAboveMaxHint {
         /// The hint that stands for none.
@@ -96,6 +112,9 @@ impl PolicyError {
             PolicyError::NothingToRetryOn => "retry_on",
             PolicyError::FirstWaitBeyondDeadline { .. } => "base",
             PolicyError::MinAttemptTimeTooLong { .. } => "min_attempt_time",
+            PolicyError::HedgesNotBelowAttempts { .. } => "hedge.most",
+            PolicyError::HedgeQuantileOutOfRange(_) => "hedge.quantile",
+            PolicyError::HedgeDelayTooLong { .. } => "hedge.delay",
             PolicyError::ThrottledBaseAboveMaxHint { .. } => "throttled_base",
             PolicyError::ReplayLimitAboveTotal { .. } => "replay_limit",
             PolicyError::BudgetRatioAboveOne(_) => "ratio",
@@ -120,6 +139,9 @@ impl PolicyError {
             PolicyError::NothingToRetryOn => "name what to retry on, or set attempts to 1",
             PolicyError::FirstWaitBeyondDeadline { .. } => "lower base or raise deadline",
             PolicyError::MinAttemptTimeTooLong { .. } => "lower min_attempt_time",
+            PolicyError::HedgesNotBelowAttempts { .. } => "lower hedge.most or raise attempts",
+            PolicyError::HedgeQuantileOutOfRange(_) => "take a share between 0 and 1, such as 0.95",
+            PolicyError::HedgeDelayTooLong { .. } => "lower hedge.delay",
             PolicyError::ThrottledBaseAboveMaxHint { .. } => "lower throttled_base or raise max_hint",
             PolicyError::ReplayLimitAboveTotal { .. } => "lower replay_limit or raise replay_total",
             PolicyError::BudgetRatioAboveOne(_) => "take a share from 0 to 1, such as 0.1",
@@ -149,6 +171,15 @@ impl fmt::Display for PolicyError {
             }
             PolicyError::MinAttemptTimeTooLong { min_attempt_time, bound } => {
                 write!(f, "min_attempt_time {min_attempt_time:?} does not fit into {bound:?}")
+            }
+            PolicyError::HedgesNotBelowAttempts { hedges, attempts } => {
+                write!(f, "{hedges} hedges do not fit into {attempts} attempts, the first included")
+            }
+            PolicyError::HedgeQuantileOutOfRange(quantile) => {
+                write!(f, "the hedge's quantile {quantile} is not between 0 and 1")
+            }
+            PolicyError::HedgeDelayTooLong { delay, bound } => {
+                write!(f, "a hedge after {delay:?} does not come within {bound:?}")
             }
             PolicyError::ThrottledBaseAboveMaxHint { throttled_base, max_hint } => {
                 write!(f, "throttled_base {throttled_base:?} is above max_hint {max_hint:?}")
