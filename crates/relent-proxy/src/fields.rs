@@ -23,8 +23,6 @@ const COOKIE: u32 = 1 << 10;
 const STOP: u32 = 1 << 11;
 const CONTENT_TYPE: u32 = 1 << 12;
 
-/// gRPC's own deadline (gRPC over HTTP/2, "Timeout").
-pub(crate) const GRPC_TIMEOUT_FIELD: HeaderName = HeaderName::from_static("grpc-timeout");
 const KEEP_ALIVE: &str = "keep-alive";
 const PROXY_CONNECTION: &str = "proxy-connection";
 
@@ -115,7 +113,7 @@ fn kind(name: &HeaderName) -> u32 {
         b'e' if *name == header::EXPECT => EXPECT,
         b'k' if text == KEEP_ALIVE => HOP,
         b'p' if text == PROXY_CONNECTION => HOP,
-        b'g' if *name == GRPC_TIMEOUT_FIELD => GRPC_TIMEOUT,
+        b'g' if *name == relent::http::GRPC_TIMEOUT => GRPC_TIMEOUT,
         b'r' if *name == wire::ATTEMPTS => CREDIT,
         b'r' if *name == wire::STOP => STOP,
         b'x' if *name == wire::ATTEMPT_COUNT => NUMBER,

@@ -1,6 +1,5 @@
 //! A client's request on its way through: as it was understood, and as it is sent on.
 
-mod grpc;
 mod inbound;
 mod outbound;
 mod overrides;

@@ -7,6 +7,7 @@ mod call;
 mod classify;
 mod date;
 mod fields;
+pub mod grpc_timeout;
 mod kept;
 mod layer;
 mod memory;
@@ -19,6 +20,7 @@ pub mod wire;
 
 pub use call::{HttpCall, Stopped};
 pub(crate) use classify::known_error;
+pub use grpc_timeout::GRPC_TIMEOUT;
 pub use kept::{Keeping, Kept, RetryBody, without_body};
 pub use layer::{HttpRetry, HttpRetryLayer};
 pub use memory::ReplayMemory;

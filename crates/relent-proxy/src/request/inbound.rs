@@ -6,9 +6,8 @@ use http::header::{self, HeaderMap, HeaderValue};
 use http::{Method, Request, Uri, Version};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
-use relent::http::wire;
+use relent::http::{grpc_timeout, wire};
 
-use super::grpc;
 use super::overrides::Overrides;
 use crate::fields::{self, Seen};
 use crate::respond::Refusal;
@@ -66,7 +65,7 @@ impl Inbound {
         let mut inbound = Inbound {
             has_cookie: seen.has_cookie(),
             trailers,
-            grpc: seen.has_content_type() && grpc::is_grpc(&headers),
+            grpc: seen.has_content_type() && grpc_timeout::is_grpc(&headers),
             upgrade,
             granted: None,
             number: None,
@@ -98,7 +97,7 @@ impl Inbound {
             headers.remove(wire::EXPECTED_TIMEOUT);
         }
         if self.grpc && seen.has_grpc_timeout() {
-            let told = headers.get(fields::GRPC_TIMEOUT_FIELD).and_then(grpc::read_timeout);
+            let told = grpc_timeout::time_given(headers);
             self.time = match (self.time, told) {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),

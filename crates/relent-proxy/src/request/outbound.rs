@@ -3,16 +3,17 @@
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version, uri};
+use relent::http::grpc_timeout::{self, GRPC_TIMEOUT};
 use relent::http::wire::Stamp;
 use relent_config::Protocol;
 use relent_core::Launch;
 
-use super::grpc;
 use super::inbound::{Head, Inbound};
-use crate::fields::GRPC_TIMEOUT_FIELD;
 use crate::respond::Refusal;
 use crate::upstream::Upstream;
 
+/// Retries so far, in a gRPC request (gRFC A6).
+const PREVIOUS_ATTEMPTS: HeaderName = HeaderName::from_static("grpc-previous-rpc-attempts");
 /// Fields that an attempt may be stamped with.
 const MOST_STAMPS: usize = 5;
 
@@ -83,13 +84,13 @@ impl Pristine {
     }
 
     fn stamp_grpc(&self, headers: &mut HeaderMap, launch: &Launch) {
-        match launch.time_below().map(grpc::write_timeout) {
-            Some(Some(timeout)) => headers.insert(GRPC_TIMEOUT_FIELD, timeout),
-            Some(None) => headers.remove(GRPC_TIMEOUT_FIELD),
+        match launch.time_below().map(grpc_timeout::format) {
+            Some(Some(timeout)) => headers.insert(GRPC_TIMEOUT, timeout),
+            Some(None) => headers.remove(GRPC_TIMEOUT),
             None => None,
         };
         if self.stamp && launch.number > 1 {
-            headers.insert(grpc::PREVIOUS_ATTEMPTS, HeaderValue::from(launch.number - 1));
+            headers.insert(PREVIOUS_ATTEMPTS, HeaderValue::from(launch.number - 1));
         }
     }
 }
