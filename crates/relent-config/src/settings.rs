@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use relent_core::{Cause, Deposit, Jitter, Nested, Policy, RepeatRule};
+use relent_core::{BudgetConfig, Cause, Deposit, Jitter, Nested, Policy, RepeatRule};
 
 use crate::{format_duration, format_size};
 
@@ -88,15 +88,37 @@ fn values(policy: &Policy) -> Vec<Row> {
 }
 
 fn budget(policy: &Policy) -> String {
-    let Some(budget) = policy.budget() else { return "none".to_owned() };
-    let deposit = if budget.deposit == Deposit::Request { "request" } else { "success" };
-    format!(
-        "{{ ratio = {}, window = \"{}\", deposit = \"{deposit}\", reserve = {}, reserve_per_second = {} }}",
-        budget.ratio,
-        format_duration(budget.window),
-        budget.reserve_for(policy.attempts()),
-        budget.reserve_per_second
-    )
+    match policy.budget() {
+        None => "none".to_owned(),
+        Some(BudgetConfig::Ratio(budget)) => {
+            let deposit = if budget.deposit == Deposit::Request { "request" } else { "success" };
+            format!(
+                "{{ ratio = {}, window = \"{}\", deposit = \"{deposit}\", reserve = {}, reserve_per_second = {} }}",
+                budget.ratio,
+                format_duration(budget.window),
+                budget.reserve_for(policy.attempts()),
+                budget.reserve_per_second
+            )
+        }
+        Some(BudgetConfig::Windowed(budget)) => format!(
+            "{{ windowed = {{ ratio = {}, min_per_second = {}, ttl = \"{}\" }} }}",
+            budget.ratio,
+            budget.min_per_second,
+            format_duration(budget.ttl)
+        ),
+        Some(BudgetConfig::Throttle(budget)) => format!(
+            "{{ throttle = {{ max_tokens = {}, token_ratio = {} }} }}",
+            budget.max_tokens, budget.token_ratio
+        ),
+        Some(BudgetConfig::Concurrency(budget)) => {
+            format!("{{ concurrency = {{ ratio = {}, minimum = {} }} }}", budget.ratio, budget.minimum)
+        }
+        Some(BudgetConfig::Cost(budget)) => format!(
+            "{{ cost = {{ capacity = {}, retry = {}, timeout = {}, throttled = {}, first_try = {} }} }}",
+            budget.capacity, budget.retry, budget.timeout, budget.throttled, budget.first_try
+        ),
+        Some(other) => format!("{other:?}"),
+    }
 }
 
 fn breaker(policy: &Policy) -> String {

@@ -4,6 +4,7 @@
 mod loom_tests;
 mod permit;
 mod ratio;
+mod refusing;
 
 pub use permit::{Grant, Permit};
 pub use ratio::{RatioBudget, RatioState};
@@ -11,7 +12,7 @@ pub use ratio::{RatioBudget, RatioState};
 use alloc::sync::Arc;
 use core::fmt::Debug;
 
-use crate::{Health, Instant, Verdict};
+use crate::{BudgetConfig, Health, Instant, Locks, Verdict};
 
 /// What kind of extra attempt a token is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,4 +59,18 @@ pub trait Budget: Debug + Send + Sync {
 
     /// How many retries would be granted now, if asked one after another.
     fn balance(&self, now: Instant) -> u64;
+}
+
+impl BudgetConfig {
+    /// A budget as described, full, for calls of so many attempts (which the reserve of a [`RatioConfig`](crate::RatioConfig)
+    /// that leaves its size open is for).
+    #[must_use]
+    pub fn build<L: Locks>(&self, attempts: u32, now: Instant) -> Arc<dyn Budget> {
+        match self {
+            BudgetConfig::Ratio(config) => {
+                Arc::new(RatioBudget::<L::Of<RatioState>>::new(config, attempts, now))
+            }
+            _ => Arc::new(refusing::Refusing),
+        }
+    }
 }

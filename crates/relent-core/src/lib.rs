@@ -38,12 +38,13 @@ pub use hold::{Holds, TargetHold};
 pub use latency::Latencies;
 pub use outcome::{Cause, Failure, Health, Hint, StopScope, Used, Verdict};
 pub use policy::{
-    BadStatus, Deposit, HedgeConfig, HedgeDelay, Hold, Nested, Policy, PolicyBuilder, PolicyError,
-    RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn,
+    BadStatus, BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, HedgeConfig, HedgeDelay, Hold, Nested,
+    Policy, PolicyBuilder, PolicyError, RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn,
+    ThrottleConfig, WindowedConfig,
 };
 pub use ratio::{Ratio, RatioError};
 pub use rng::{Random, Rng};
 pub use session::{AttemptId, Context, Launch, Opening, Session, Step, Stop, StopReason, WaitOrigin};
-pub use sync::Lock;
+pub use sync::{Lock, Locks};
 pub use time::Instant;
 pub use waiting::{FreeRepeats, WaitingRoom};

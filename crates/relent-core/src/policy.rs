@@ -1,10 +1,14 @@
 //! The policy: a plain, checked value that says how a call is retried.
 
+mod budget;
 mod builder;
 mod error;
 mod hedge;
 mod retry_on;
 
+pub use budget::{
+    BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, RatioConfig, ThrottleConfig, WindowedConfig,
+};
 pub use builder::PolicyBuilder;
 pub use error::PolicyError;
 pub use hedge::{HedgeConfig, HedgeDelay, Hold};
@@ -49,56 +53,6 @@ pub enum Nested {
     PassThrough,
     /// They are told nothing: attempts multiply.
     Allow,
-}
-
-/// The `ratio` budget: retries as a share of successful calls, and a small reserve for callers of few calls.
-///
-/// *Defaults*: ratio 0.1 over 10 s, deposits on success, reserve max(3, attempts − 1) refilled at up to 0.1/s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RatioConfig {
-    /// Retries per successful call over the window; at most 1.
-    pub ratio: Ratio,
-    /// The sliding window.
-    pub window: Duration,
-    /// When a call deposits its share.
-    pub deposit: Deposit,
-    /// Tokens for when the share is empty; full at the start. `None`: max(3, attempts − 1).
-    pub reserve: Option<u32>,
-    /// How many tokens a second successful calls may put back into the reserve.
-    pub reserve_per_second: Ratio,
-}
-
-impl RatioConfig {
-    /// This ratio, and the defaults for the rest.
-    #[must_use]
-    pub const fn new(ratio: Ratio) -> RatioConfig {
-        RatioConfig {
-            ratio,
-            window: crate::defaults::BUDGET_WINDOW,
-            deposit: Deposit::Success,
-            reserve: None,
-            reserve_per_second: crate::defaults::RESERVE_PER_SECOND,
-        }
-    }
-
-    /// The reserve for calls of so many attempts.
-    #[must_use]
-    pub const fn reserve_for(&self, attempts: u32) -> u32 {
-        match self.reserve {
-            Some(reserve) => reserve,
-            None if attempts.saturating_sub(1) > crate::defaults::BUDGET_RESERVE => attempts - 1,
-            None => crate::defaults::BUDGET_RESERVE,
-        }
-    }
-}
-
-/// When a call deposits its share into a budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deposit {
-    /// Once it succeeded, however many attempts that took: in a total outage the load falls to that of no retries.
-    Success,
-    /// When it starts (Finagle): in a total outage the load stays at 1 + ratio, which can hold a system down.
-    Request,
 }
 
 /// The retries-only breaker: first tries always go, retries only while the failure rate is low.
@@ -155,7 +109,7 @@ pub struct Policy {
     min_attempt_time: Duration,
     throttled_base: Duration,
     max_hint: Duration,
-    budget: Option<RatioConfig>,
+    budget: Option<BudgetConfig>,
     breaker: Option<RetriesOnlyConfig>,
     hedge: Option<HedgeConfig>,
     hold: Hold,
@@ -232,7 +186,7 @@ impl Policy {
     }
 
     /// The budget's description; `None` if the builder was told `no_budget()`.
-    pub fn budget(&self) -> Option<&RatioConfig> {
+    pub fn budget(&self) -> Option<&BudgetConfig> {
         self.budget.as_ref()
     }
 

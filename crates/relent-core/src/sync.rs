@@ -2,6 +2,7 @@
 //! is lent: it is `no_std` and has none of its own.
 
 use core::array;
+use core::fmt::Debug;
 #[cfg(not(relent_loom))]
 pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(relent_loom)]
@@ -21,6 +22,43 @@ pub trait Lock<T>: Send + Sync {
 
     /// Runs `work` alone, or not at all if somebody else is at it.
     fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R>;
+}
+
+/// A kind of [`Lock`], around whatever it is asked for: so that one call makes a budget of any kind.
+///
+/// ```
+/// use std::fmt::Debug;
+/// use std::sync::{Mutex, PoisonError};
+/// use relent_core::{BudgetConfig, Instant, Lock, Locks};
+///
+/// #[derive(Debug)]
+/// struct Guarded<T>(Mutex<T>);
+///
+/// impl<T: Send> Lock<T> for Guarded<T> {
+///     fn new(value: T) -> Self {
+///         Guarded(Mutex::new(value))
+///     }
+///     fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+///         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+///     }
+///     fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
+///         self.0.try_lock().ok().map(|mut value| work(&mut value))
+///     }
+/// }
+///
+/// struct Mutexes;
+///
+/// impl Locks for Mutexes {
+///     type Of<T: Debug + Send + 'static> = Guarded<T>;
+/// }
+///
+/// let config = BudgetConfig::default();
+/// let budget = config.build::<Mutexes>(3, Instant::ZERO);
+/// assert_eq!(budget.balance(Instant::ZERO), 3);
+/// ```
+pub trait Locks {
+    /// The lock around such a value.
+    type Of<T: Debug + Send + 'static>: Lock<T> + Debug + 'static;
 }
 
 /// `K` counters that threads can add to without meeting: one relaxed add on a line of its own.

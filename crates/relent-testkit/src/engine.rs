@@ -1,11 +1,12 @@
 //! The engine alone, driven by hand: the shortest driver there is, and the measure of the others.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use relent_core::{
-    Breaker, Budget, Context, Credit, Failure, FreeRepeats, Instant, Launch, Lock, NoCredit, RatioBudget,
-    RatioState, RetriesOnly, RetriesOnlyState, Rng, Session, Step, Used, WaitingRoom,
+    Breaker, Context, Credit, Failure, FreeRepeats, Instant, Launch, Lock, Locks, NoCredit, RetriesOnly,
+    RetriesOnlyState, Rng, Session, Step, Used, WaitingRoom,
 };
 
 use crate::{ScriptedCall, ScriptedOutcome, Stage, Timeline, Trace};
@@ -15,10 +16,7 @@ use crate::{ScriptedCall, ScriptedOutcome, Stage, Timeline, Trace};
 pub fn run(timeline: &Timeline) -> Trace {
     let policy = &timeline.policy;
     let start = Instant::ZERO;
-    let budget = policy.budget().map(|config| {
-        let budget: RatioBudget<Guarded<RatioState>> = RatioBudget::new(config, policy.attempts(), start);
-        Arc::new(budget) as Arc<dyn Budget>
-    });
+    let budget = policy.budget().map(|config| config.build::<Mutexes>(policy.attempts(), start));
     let breaker = policy.breaker().map(|config| {
         let breaker: RetriesOnly<Guarded<RetriesOnlyState>> = RetriesOnly::new(*config, start);
         breaker
@@ -97,6 +95,13 @@ fn attempt(
             Some(session.failed(context, launch.id, failure.used(reported(used)), *now))
         }
     }
+}
+
+/// The locks that the engine is lent.
+struct Mutexes;
+
+impl Locks for Mutexes {
+    type Of<T: fmt::Debug + Send + 'static> = Guarded<T>;
 }
 
 /// The lock that the engine is lent.

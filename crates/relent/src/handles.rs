@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use relent_core::{
-    Breaker, Budget, Context, FreeRepeats, Instant, Lock, Policy, Random, RatioBudget, RatioState,
-    RetriesOnly, RetriesOnlyState, Rng, WaitingRoom,
+    Breaker, Budget, Context, FreeRepeats, Instant, Lock, Locks, Policy, Random, RetriesOnly,
+    RetriesOnlyState, Rng, WaitingRoom,
 };
 
 use crate::random::PerThread;
@@ -37,10 +37,7 @@ impl Handles {
     /// A full budget, a closed breaker and no call waiting, as `policy` asks for them.
     #[must_use]
     pub fn new(policy: &Policy, now: Instant) -> Handles {
-        let budget = policy.budget().map(|config| {
-            let budget: RatioBudget<Guarded<RatioState>> = RatioBudget::new(config, policy.attempts(), now);
-            Arc::new(budget) as Arc<dyn Budget>
-        });
+        let budget = policy.budget().map(|config| config.build::<Mutexes>(policy.attempts(), now));
         let breaker = policy.breaker().map(|config| {
             let breaker: RetriesOnly<Guarded<RetriesOnlyState>> = RetriesOnly::new(*config, now);
             Arc::new(breaker) as Arc<dyn Breaker>
@@ -114,9 +111,16 @@ impl Random for Source {
     }
 }
 
+/// The locks that the engine is lent.
+pub(crate) struct Mutexes;
+
+impl Locks for Mutexes {
+    type Of<T: fmt::Debug + Send + 'static> = Guarded<T>;
+}
+
 /// The lock that the engine is lent. A panic under it can't leave the counts half changed, so poison is ignored.
 #[derive(Debug)]
-struct Guarded<S>(Mutex<S>);
+pub(crate) struct Guarded<S>(Mutex<S>);
 
 impl<S: Send> Lock<S> for Guarded<S> {
     fn new(value: S) -> Self {

@@ -40,7 +40,7 @@ fn the_reserve_is_as_the_table_says() {
     for attempts in 1..10 {
         assert_eq!(config.reserve_for(attempts), 3.max(attempts - 1));
     }
-    assert_eq!(Policy::default().budget(), Some(&config));
+    assert_eq!(Policy::default().budget(), Some(&config.into()));
 }
 
 /// The reader of policy files itself names its fields, when it is asked for one that it has not.

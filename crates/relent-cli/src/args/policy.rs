@@ -237,6 +237,8 @@ fn fields(error: &PolicyError) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use relent_core::BudgetConfig;
+
     use super::*;
 
     #[test]
@@ -251,7 +253,8 @@ mod tests {
     #[test]
     fn a_detail_of_the_budget_asks_for_one() {
         let args = PolicyArgs { reserve: Some(1), ..PolicyArgs::default() };
-        let budget = *args.build(Standard::Run).unwrap().budget().unwrap();
+        let policy = args.build(Standard::Run).unwrap();
+        let budget = policy.budget().and_then(BudgetConfig::as_ratio).unwrap();
         assert_eq!((budget.ratio, budget.reserve), (defaults::BUDGET_RATIO, Some(1)));
     }
 }

@@ -25,7 +25,8 @@ fn the_reserve_in_the_sample_is_the_default_one() {
     let text = SAMPLE.replace("# reserve = 3 ", "reserve = 3 ");
     assert_ne!(text, SAMPLE, "the sample names the reserve");
     let policy = &read(&text).policies["defaults"];
-    let of = |policy: &Policy| policy.budget().map(|budget| budget.reserve_for(policy.attempts()));
+    let of =
+        |policy: &Policy| policy.budget()?.as_ratio().map(|budget| budget.reserve_for(policy.attempts()));
     assert_eq!(of(policy), of(&Policy::default()));
     assert_eq!(of(policy), Some(defaults::BUDGET_RESERVE));
 }

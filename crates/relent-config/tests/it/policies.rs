@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use relent_config::parse;
 use relent_core::{
-    Cause, Deposit, Jitter, Nested, Policy, Ratio, RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn,
+    BudgetConfig, Cause, Deposit, Jitter, Nested, Policy, Ratio, RatioConfig, RepeatRule, RetriesOnlyConfig,
+    RetryOn,
 };
 
 /// The policy with these fields.
@@ -120,7 +121,8 @@ fn shares_are_taken_from_the_text() {
     for (text, parts) in
         [("0.1", 100_000), ("0.000001", 1), ("1", 1_000_000), ("+0.5", 500_000), ("0.100_000_0", 100_000)]
     {
-        let ratio = policy(&format!("budget.ratio = {text}")).budget().map(|budget| budget.ratio);
+        let policy = policy(&format!("budget.ratio = {text}"));
+        let ratio = policy.budget().and_then(BudgetConfig::as_ratio).map(|budget| budget.ratio);
         assert_eq!(ratio, Some(Ratio::from_parts_per_million(parts)), "{text}");
     }
 }

@@ -3,7 +3,8 @@
 use core::time::Duration;
 
 use super::{
-    HedgeConfig, Hold, Nested, Policy, PolicyError, RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn,
+    BudgetConfig, HedgeConfig, Hold, Nested, Policy, PolicyError, RatioConfig, RepeatRule, RetriesOnlyConfig,
+    RetryOn,
 };
 use crate::time::nanos;
 use crate::{Backoff, Jitter, Ratio, defaults};
@@ -97,9 +98,9 @@ impl PolicyBuilder {
         self
     }
 
-    /// The share of successful calls that may be spent on retries (default `RatioConfig::new(0.1)`).
-    pub fn budget(mut self, budget: RatioConfig) -> Self {
-        self.0.budget = Some(budget);
+    /// Who pays for retries: one of the kinds of [`BudgetConfig`] (default `RatioConfig::new(0.1)`).
+    pub fn budget(mut self, budget: impl Into<BudgetConfig>) -> Self {
+        self.0.budget = Some(budget.into());
         self
     }
 
@@ -205,7 +206,7 @@ fn check_lengths(policy: &Policy) -> Result<(), PolicyError> {
         ("throttled_base", policy.throttled_base),
         ("max_hint", policy.max_hint),
         ("hedge.delay", policy.hedge.map_or(Duration::ZERO, |hedge| hedge.least_delay())),
-        ("window", policy.budget.map_or(Duration::ZERO, |b| b.window)),
+        policy.budget.as_ref().map_or(("window", Duration::ZERO), BudgetConfig::length),
         ("window", policy.breaker.map_or(Duration::ZERO, |b| b.window)),
     ];
     match lengths.into_iter().find(|(_, value)| *value > LONGEST) {
@@ -266,13 +267,8 @@ fn check_time(policy: &Policy) -> Result<(), PolicyError> {
 }
 
 fn check_handles(policy: &Policy) -> Result<(), PolicyError> {
-    if let Some(budget) = policy.budget {
-        if budget.window.is_zero() {
-            return Err(PolicyError::Zero("window"));
-        }
-        if budget.ratio > Ratio::ONE {
-            return Err(PolicyError::BudgetRatioAboveOne(budget.ratio));
-        }
+    if let Some(budget) = &policy.budget {
+        budget.check()?;
     }
     if let Some(breaker) = policy.breaker {
         if breaker.window.is_zero() {
@@ -308,7 +304,7 @@ impl Default for PolicyBuilder {
             min_attempt_time: defaults::MIN_ATTEMPT_TIME,
             throttled_base: defaults::THROTTLED_BASE,
             max_hint: defaults::MAX_HINT,
-            budget: Some(RatioConfig::new(defaults::BUDGET_RATIO)),
+            budget: Some(RatioConfig::new(defaults::BUDGET_RATIO).into()),
             breaker: None,
             hedge: None,
             hold: Hold::Call,

@@ -93,6 +93,19 @@ pub enum PolicyError {
     },
     /// The budget's ratio is above 1: more retries than successes.
     BudgetRatioAboveOne(Ratio),
+    /// `max_tokens` of a `throttle` budget is not from 1 to 1000.
+    MaxTokensOutOfRange(u32),
+    /// `token_ratio` of a `throttle` budget has more than three decimal places.
+    TokenRatioTooFine(Ratio),
+    /// A price of a `cost` budget that even its full bucket can't pay.
+    CostAboveCapacity {
+        /// Which price: `retry`, `timeout` or `throttled`.
+        field: &'static str,
+        /// The price.
+        cost: u32,
+        /// The bucket's size.
+        capacity: u32,
+    },
     /// The breaker's failure rate is above 1, which nothing reaches.
     FailureRateAboveOne(Ratio),
 }
@@ -118,6 +131,9 @@ impl PolicyError {
             PolicyError::ThrottledBaseAboveMaxHint { .. } => "throttled_base",
             PolicyError::ReplayLimitAboveTotal { .. } => "replay_limit",
             PolicyError::BudgetRatioAboveOne(_) => "ratio",
+            PolicyError::MaxTokensOutOfRange(_) => "max_tokens",
+            PolicyError::TokenRatioTooFine(_) => "token_ratio",
+            PolicyError::CostAboveCapacity { field, .. } => field,
             PolicyError::FailureRateAboveOne(_) => "failure_rate",
         }
     }
@@ -145,6 +161,9 @@ impl PolicyError {
             PolicyError::ThrottledBaseAboveMaxHint { .. } => "lower throttled_base or raise max_hint",
             PolicyError::ReplayLimitAboveTotal { .. } => "lower replay_limit or raise replay_total",
             PolicyError::BudgetRatioAboveOne(_) => "take a share from 0 to 1, such as 0.1",
+            PolicyError::MaxTokensOutOfRange(_) => "take 1 to 1000, as gRPC does",
+            PolicyError::TokenRatioTooFine(_) => "round it to three decimal places, as gRPC does",
+            PolicyError::CostAboveCapacity { .. } => "lower the price or raise the capacity",
             PolicyError::FailureRateAboveOne(_) => "take a share from 0 to 1, such as 0.5",
         }
     }
@@ -191,6 +210,18 @@ impl fmt::Display for PolicyError {
                 )
             }
             PolicyError::BudgetRatioAboveOne(ratio) => write!(f, "budget ratio {ratio} is above 1"),
+            PolicyError::MaxTokensOutOfRange(tokens) => {
+                write!(f, "max_tokens {tokens} is not from 1 to {}", super::ThrottleConfig::MOST_TOKENS)
+            }
+            PolicyError::TokenRatioTooFine(ratio) => {
+                write!(f, "token_ratio {ratio} has more than three decimal places")
+            }
+            PolicyError::CostAboveCapacity { field, cost, capacity } => {
+                write!(
+                    f,
+                    "the price {field} = {cost} is above the capacity of {capacity}, so no such retry could ever be paid"
+                )
+            }
             PolicyError::FailureRateAboveOne(rate) => write!(f, "failure rate {rate} is above 1"),
         }?;
         write!(f, ": {}", self.mend())

@@ -1,12 +1,13 @@
 //! What every test drives a session with: handles around a policy, a seeded generator, and the unpacking of steps.
 
 use std::cell::Cell;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use relent_core::{
-    Breaker, Budget, Context, Credit, FreeRepeats, Instant, Launch, Lock, NoCredit, Policy, Random,
-    RatioBudget, RatioConfig, RatioState, Repeat, Rng, Session, Step, Stop, WaitingRoom,
+    Breaker, Budget, BudgetConfig, Context, Credit, FreeRepeats, Instant, Launch, Lock, Locks, NoCredit,
+    Policy, Random, RatioBudget, RatioState, Repeat, Rng, Session, Step, Stop, WaitingRoom,
 };
 
 /// The lock that the engine is lent.
@@ -25,6 +26,13 @@ impl<T: Send> Lock<T> for StdLock<T> {
     fn try_with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Option<R> {
         self.0.try_lock().ok().map(|mut state| work(&mut state))
     }
+}
+
+/// The locks that the engine is lent.
+pub(crate) struct StdLocks;
+
+impl Locks for StdLocks {
+    type Of<T: Debug + Send + 'static> = StdLock<T>;
 }
 
 pub(crate) type StdRatioBudget = RatioBudget<StdLock<RatioState>>;
@@ -81,7 +89,7 @@ pub(crate) struct Rig {
 impl Rig {
     /// The handles that the policy describes, fresh at time zero; no breaker.
     pub(crate) fn new(policy: Policy) -> Rig {
-        let budget = policy.budget().map(|config| ratio_budget(config, policy.attempts()));
+        let budget = policy.budget().map(|config| budget_of(config, policy.attempts()));
         Rig {
             policy,
             budget,
@@ -122,8 +130,8 @@ impl Rig {
     }
 }
 
-pub(crate) fn ratio_budget(config: &RatioConfig, attempts: u32) -> Arc<dyn Budget> {
-    Arc::new(StdRatioBudget::new(config, attempts, Instant::ZERO))
+pub(crate) fn budget_of(config: &BudgetConfig, attempts: u32) -> Arc<dyn Budget> {
+    config.build::<StdLocks>(attempts, Instant::ZERO)
 }
 
 pub(crate) fn launched(step: Step) -> Launch {

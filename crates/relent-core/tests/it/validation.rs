@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use relent_core::{
-    BadStatus, Jitter, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, RetriesOnlyConfig,
-    RetryOn, defaults,
+    BadStatus, BudgetConfig, Jitter, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError,
+    RetriesOnlyConfig, RetryOn, defaults,
 };
 
 use crate::rig::{millis, secs};
@@ -135,7 +135,7 @@ fn lengths_over_a_year_are_refused_by_name() {
 #[test]
 fn a49_a50_a_budget_that_makes_no_sense_is_refused() {
     let default = RatioConfig::new(Ratio::percent(10));
-    let budget = |config| Policy::builder().budget(config);
+    let budget = |config: RatioConfig| Policy::builder().budget(config);
     let over = Ratio::percent(101);
     assert_eq!(refused(budget(RatioConfig::new(over))), PolicyError::BudgetRatioAboveOne(over));
     let frozen = RatioConfig { window: Duration::ZERO, ..default };
@@ -218,7 +218,7 @@ fn the_defaults_are_those_of_the_specification() {
     assert_eq!((policy.attempt_timeout(), policy.deadline()), (Some(secs(5)), Some(secs(15))));
     assert_eq!((policy.min_attempt_time(), policy.throttled_base()), (millis(1), secs(1)));
     assert_eq!((policy.max_hint(), policy.max_waiting()), (secs(30), 10_000));
-    let budget = policy.budget().unwrap();
+    let budget = policy.budget().and_then(BudgetConfig::as_ratio).unwrap();
     assert_eq!((budget.ratio, budget.window, budget.reserve_for(3)), (Ratio::percent(10), secs(10), 3));
     assert_eq!(budget.reserve_per_second, Ratio::percent(10));
     assert_eq!((policy.replay_limit(), policy.replay_total()), (64 << 10, 64 << 20));

@@ -22,7 +22,7 @@ fn repeat_never(policy: &Policy) -> Option<String> {
 }
 
 fn reserve(policy: &Policy) -> Option<String> {
-    let reserve = policy.budget()?.reserve_for(policy.attempts());
+    let reserve = policy.budget()?.as_ratio()?.reserve_for(policy.attempts());
     let retries = policy.attempts() - 1;
     (reserve < retries).then(|| {
         format!(
@@ -33,7 +33,7 @@ fn reserve(policy: &Policy) -> Option<String> {
 }
 
 fn deposit(policy: &Policy) -> Option<String> {
-    let on_request = policy.budget()?.deposit == Deposit::Request;
+    let on_request = policy.budget()?.as_ratio()?.deposit == Deposit::Request;
     on_request.then(|| {
         "deposits per request go on in an outage, and the retries with them, which can hold a system down; \
          deposit = \"success\" stops them"

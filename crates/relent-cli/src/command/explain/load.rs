@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use relent_core::{Deposit, Policy, RatioConfig};
+use relent_core::{BudgetConfig, Deposit, Policy, RatioConfig};
 
 use serde::Serialize;
 
@@ -26,7 +26,7 @@ pub(super) struct LoadFactor {
 impl LoadFactor {
     pub(super) fn of(policy: &Policy) -> LoadFactor {
         let most = f64::from(attempts_granted(policy, Ending::AtOnce));
-        let Some(budget) = policy.budget() else {
+        let Some(budget) = policy.budget().and_then(BudgetConfig::as_ratio) else {
             return LoadFactor { worst: most, sustained: most, outage: most };
         };
         let share = share_of(budget);
@@ -78,7 +78,7 @@ impl Fleet {
             retries_per_second: retries_per_call * rps * f64::from(processes),
             factor: 1.0 + retries_per_call,
         };
-        let Some(budget) = policy.budget() else {
+        let Some(budget) = policy.budget().and_then(BudgetConfig::as_ratio) else {
             let all = load(wanted);
             let (share, reserve) = (0, 0);
             return Fleet {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use relent_core::{
-    Cause, Deposit, Jitter, Nested, Policy, Ratio, RatioConfig, RepeatRule, RetriesOnlyConfig,
+    BudgetConfig, Cause, Deposit, Jitter, Nested, Policy, Ratio, RatioConfig, RepeatRule, RetriesOnlyConfig,
 };
 use serde::{Serialize, Serializer};
 
@@ -127,7 +127,10 @@ impl Report {
             },
             load_factor: LoadFactor::of(policy),
             retried: Matrix::of(policy),
-            budget: policy.budget().map(|budget| BudgetFacts::of(budget, policy.attempts())),
+            budget: policy
+                .budget()
+                .and_then(BudgetConfig::as_ratio)
+                .map(|budget| BudgetFacts::of(budget, policy.attempts())),
             breaker: policy.breaker().map(BreakerFacts::of),
             fleet: fleet.map(|(processes, rps)| Fleet::of(policy, processes, rps)),
             warnings: advice::warnings(policy),

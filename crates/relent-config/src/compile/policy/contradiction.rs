@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use relent_core::{Jitter, Policy, PolicyError, Ratio, RetryOn, defaults};
+use relent_core::{BudgetConfig, Jitter, Policy, PolicyError, Ratio, RetryOn, defaults};
 
 use super::draft::Draft;
 use crate::report::{Fault, Report};
@@ -65,7 +65,9 @@ fn window(error: &PolicyError, draft: &Draft) -> &'static str {
         PolicyError::TooLong { value, .. } => *value,
         _ => Duration::ZERO,
     };
-    if draft.budget().is_some_and(|budget| budget.window == bad) { "budget.window" } else { "breaker.window" }
+    let budget = draft.budget();
+    let ratio = budget.as_ref().and_then(BudgetConfig::as_ratio);
+    if ratio.is_some_and(|budget| budget.window == bad) { "budget.window" } else { "breaker.window" }
 }
 
 fn fault(error: &PolicyError, fields: &[&'static str], draft: &Draft, header: Range<usize>) -> Fault {
@@ -147,9 +149,10 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
         },
         PolicyError::ReplayLimitAboveTotal { .. } => draft.set(|b| b.replay_limit(0)),
         PolicyError::BudgetRatioAboveOne(_) => {
-            let budget =
-                draft.budget().map(|budget| relent_core::RatioConfig { ratio: Ratio::ONE, ..budget });
-            draft.set_budget(budget);
+            if let Some(BudgetConfig::Ratio(mut budget)) = draft.budget() {
+                budget.ratio = Ratio::ONE;
+                draft.set_budget(Some(budget.into()));
+            }
         }
         PolicyError::FailureRateAboveOne(_) => set_failure_rate(draft),
         _ => return false,
@@ -159,9 +162,9 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
 
 fn set_window(error: &PolicyError, draft: &mut Draft) {
     match (window(error, draft), draft.budget(), draft.breaker()) {
-        ("budget.window", Some(mut budget), _) => {
+        ("budget.window", Some(BudgetConfig::Ratio(mut budget)), _) => {
             budget.window = defaults::BUDGET_WINDOW;
-            draft.set_budget(Some(budget));
+            draft.set_budget(Some(budget.into()));
         }
         (_, _, Some(mut breaker)) => {
             breaker.window = defaults::BREAKER_WINDOW;

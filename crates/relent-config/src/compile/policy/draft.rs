@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use relent_core::{PolicyBuilder, RatioConfig, RetriesOnlyConfig, defaults};
+use relent_core::{BudgetConfig, PolicyBuilder, RetriesOnlyConfig, defaults};
 
 use crate::report::Fault;
 use crate::{format_duration, format_size};
@@ -12,7 +12,7 @@ use crate::{format_duration, format_size};
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     builder: PolicyBuilder,
-    budget: Option<RatioConfig>,
+    budget: Option<BudgetConfig>,
     breaker: Option<RetriesOnlyConfig>,
     fields: BTreeMap<&'static str, Field>,
 }
@@ -31,7 +31,7 @@ impl Draft {
     }
 
     /// Sets the budget, or none.
-    pub(super) fn set_budget(&mut self, budget: Option<RatioConfig>) {
+    pub(super) fn set_budget(&mut self, budget: Option<BudgetConfig>) {
         self.budget = budget;
         self.set(|builder| match budget {
             Some(budget) => builder.budget(budget),
@@ -61,7 +61,7 @@ impl Draft {
         self.builder.clone()
     }
 
-    pub(super) fn budget(&self) -> Option<RatioConfig> {
+    pub(super) fn budget(&self) -> Option<BudgetConfig> {
         self.budget
     }
 

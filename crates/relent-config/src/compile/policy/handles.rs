@@ -31,7 +31,7 @@ pub(super) fn read_budget(draft: &mut Draft, item: &Item<'_>, report: &mut Repor
     good &= field(&table, "reserve", |item| item.whole("3", report).map(|v| budget.reserve = Some(v)));
     let rate = |item: &Item<'_>| item.ratio("0.1", report).map(|v| budget.reserve_per_second = v);
     good &= field(&table, "reserve_per_second", rate);
-    draft.set_budget(Some(budget));
+    draft.set_budget(Some(budget.into()));
     good.then_some(())
 }
 

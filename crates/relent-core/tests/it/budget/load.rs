@@ -107,7 +107,8 @@ fn a43_a_total_outage_is_throttled_whatever_the_ratio() {
         for attempts in [2, 3, 9] {
             let policy = Policy::builder().attempts(attempts).budget(RatioConfig::new(ratio));
             let rig = rig(policy, 1);
-            let reserve = rig.policy.budget().unwrap().reserve_for(attempts);
+            let reserve =
+                rig.policy.budget().and_then(|budget| budget.as_ratio()).unwrap().reserve_for(attempts);
             let calls = arrivals(&Bits::seeded(2), millis(10), sec(40)).into_iter();
             let load = run(&rig, calls, |now, _| now < sec(20), (sec(20), sec(60)));
             assert_eq!(load.succeeded, 0);

@@ -11,7 +11,7 @@ use relent_core::{
     RatioConfig, Repeat, RetryOn, Session, Step, Stop, StopReason, StopScope, Used, Verdict,
 };
 
-use crate::rig::{Rig, at, millis, ratio_budget, secs};
+use crate::rig::{Rig, at, budget_of, millis, secs};
 
 /// What one call of a walk has done so far.
 struct Call {
@@ -138,7 +138,7 @@ impl Walk {
     fn new(policy: Policy, granted: u32) -> Walk {
         let mut rig = Rig::new(policy);
         rig.free_repeats = FreeRepeats::new(1, 3);
-        rig.budget = rig.policy.budget().map(|config| ratio_budget(config, rig.policy.attempts()));
+        rig.budget = rig.policy.budget().map(|config| budget_of(config, rig.policy.attempts()));
         Walk { rig, pool: Cell::new(granted), calls: Vec::new(), now: at(5_000) }
     }
 
@@ -255,7 +255,8 @@ impl Walk {
             self.heard(place, Step::Stop(stop), self.now);
         }
         assert_eq!(self.rig.waiting.waiting(), 0);
-        let tokens = u64::from(self.rig.policy.budget().and_then(|budget| budget.reserve).unwrap());
+        let tokens =
+            u64::from(self.rig.policy.budget().and_then(|budget| budget.as_ratio()?.reserve).unwrap());
         let spent: u32 = self.calls.iter().map(|call| call.paid).sum();
         let later = self.now + secs(3_600);
         let balance = self.rig.budget.as_ref().map(|budget| Arc::clone(budget).balance(later));

@@ -36,8 +36,11 @@ const OUTAGE: u64 = 40;
 /// Retries in each second of a total outage, of one process that makes a call every `1 / rps` s.
 fn retries(policy: &Policy, rps: f64, seconds: u64, seed: u64) -> Vec<f64> {
     let mut rng = Rng::seeded(seed);
-    let budget: RatioBudget<Locked<RatioState>> =
-        RatioBudget::new(policy.budget().unwrap(), policy.attempts(), Instant::ZERO);
+    let budget: RatioBudget<Locked<RatioState>> = RatioBudget::new(
+        policy.budget().and_then(BudgetConfig::as_ratio).unwrap(),
+        policy.attempts(),
+        Instant::ZERO,
+    );
     let budget: Arc<dyn Budget> = Arc::new(budget);
     let (waiting, free_repeats) = (Arc::new(WaitingRoom::new()), FreeRepeats::default());
     let gap = SECOND as f64 / rps;
