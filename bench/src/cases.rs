@@ -39,6 +39,8 @@ fn success() -> Box<dyn FnMut()> {
             waiting: &waiting,
             free_repeats: &free_repeats,
             credit: &NoCredit,
+            hold: None,
+            latencies: None,
             random: &|| 7,
         };
         let mut session = Session::new(&policy, Repeat::Yes, Instant::NEVER, Instant::ZERO);

@@ -24,6 +24,8 @@ pub enum TokenClass {
     Timeout,
     /// A retry after a throttling answer.
     Throttled,
+    /// A hedge: nothing has failed yet.
+    Hedge,
 }
 
 /// A shared allowance for retries: four hooks that the session calls, and the return of unspent tokens.

@@ -44,7 +44,7 @@ pub use policy::{
 };
 pub use ratio::{Ratio, RatioError};
 pub use rng::{Random, Rng};
-pub use session::{AttemptId, Context, Launch, Opening, Session, Step, Stop, StopReason, WaitOrigin};
+pub use session::{AttemptId, Context, Hedge, Launch, Opening, Session, Step, Stop, StopReason, WaitOrigin};
 pub use sync::{Lock, Locks};
 pub use time::Instant;
 pub use waiting::{FreeRepeats, WaitingRoom};

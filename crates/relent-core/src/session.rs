@@ -1,10 +1,12 @@
 //! One logical call: events and time in, decisions out. The heart of relent.
 
 mod decide;
+mod flights;
 mod ledger;
 mod opening;
 mod step;
 
+pub use flights::Hedge;
 pub use opening::Opening;
 pub use step::{AttemptId, Launch, Step, Stop, StopReason, WaitOrigin};
 
@@ -16,8 +18,10 @@ use crate::budget::Permit;
 use crate::time::nanos;
 use crate::waiting::Seat;
 use crate::{
-    Breaker, Budget, Credit, Failure, FreeRepeats, Health, Instant, Policy, Random, Repeat, Used, WaitingRoom,
+    Breaker, Budget, Cause, Credit, Failure, FreeRepeats, Health, Hold, Holds, Instant, Latencies, Policy,
+    Random, Repeat, Used, Verdict, WaitingRoom,
 };
+use flights::Flights;
 use ledger::Ledger;
 
 /// What a session decides by: the policy, and the handles that many calls share.
@@ -34,6 +38,10 @@ pub struct Context<'a, C: ?Sized> {
     pub free_repeats: &'a FreeRepeats,
     /// What the layers above still grant.
     pub credit: &'a C,
+    /// A pause that servers asked for; `None`: each call keeps its own only.
+    pub hold: Option<&'a dyn Holds>,
+    /// How long attempts take, where hedges go by that; `None`: not measured.
+    pub latencies: Option<&'a Latencies>,
     /// Random bits for the jitter.
     pub random: &'a dyn Random,
 }
@@ -66,7 +74,7 @@ impl<C: ?Sized> core::fmt::Debug for Context<'_, C> {
 /// let (waiting, free_repeats, bits) = (Arc::new(WaitingRoom::new()), FreeRepeats::default(), || 7);
 /// let context = Context {
 ///     policy: &policy, budget: None, breaker: None, waiting: &waiting,
-///     free_repeats: &free_repeats, credit: &NoCredit, random: &bits,
+///     free_repeats: &free_repeats, credit: &NoCredit, hold: None, latencies: None, random: &bits,
 /// };
 ///
 /// let mut now = Instant::ZERO;
@@ -133,6 +141,8 @@ struct Troubles {
     hint: u64,
     /// Why the call ended.
     reason: Option<StopReason>,
+    /// What only a hedged call needs.
+    flights: Option<Box<Flights>>,
 }
 
 impl Session {
@@ -185,11 +195,15 @@ impl Session {
         used: Used,
         now: Option<Instant>,
     ) {
-        if !self.is_running(id) {
+        if !self.bring_forward(id) {
             return;
         }
-        self.phase = Phase::Over;
         self.ledger.settle(used, context.credit);
+        if let (Some(latencies), Some(now)) = (context.latencies, now) {
+            latencies.record(now.since(self.started), now);
+        }
+        self.drop_others(context, now, false);
+        self.phase = Phase::Over;
         self.ledger.refund(context.credit);
         opening::tell_success(context, self.counted, now.unwrap_or(self.started), now);
         self.release();
@@ -204,10 +218,15 @@ impl Session {
         failure: Failure,
         now: Instant,
     ) -> Step {
-        if !self.is_running(id) {
+        if !self.bring_forward(id) {
             return self.standing();
         }
         self.record(context, &failure, failure.health, now);
+        if self.goes_on_with_others(context, &failure) {
+            return self.standing();
+        }
+        self.drop_others(context, Some(now), false);
+        let failure = self.of_all(failure);
         match self.decide(context, &failure, now) {
             Ok(decide::Go::AtOnce) => {
                 self.troubles().freed = true;
@@ -242,7 +261,7 @@ impl Session {
         failure: Failure,
         now: Instant,
     ) -> Step {
-        if !self.is_running(id) || now < self.alarm {
+        if !self.bring_forward(id) || now < self.alarm {
             return self.standing();
         }
         if now < self.deadline {
@@ -250,6 +269,7 @@ impl Session {
         }
         let health = self.health_of_the_cut_off(context.policy, now);
         self.record(context, &failure, health, now);
+        self.drop_others(context, Some(now), true);
         self.stop(StopReason::DeadlineExceeded)
     }
 
@@ -271,6 +291,15 @@ impl Session {
         };
         if let Some(reason) = refusal {
             return self.refused(context, reason);
+        }
+        match self.held_back(context, now) {
+            Ok(None) => {}
+            Ok(Some(until)) => {
+                self.troubles().origin = WaitOrigin::Server;
+                self.alarm = until;
+                return Step::Wait { until };
+            }
+            Err(reason) => return self.refused(context, reason),
         }
         self.troubles().seat = None;
         if let Some(permit) = &mut self.troubles().permit {
@@ -298,6 +327,7 @@ impl Session {
                 if let (Some(now), Some(breaker)) = (now, context.breaker) {
                     breaker.record(self.health_of_the_cut_off(context.policy, now), now);
                 }
+                self.drop_others(context, now, true);
                 self.ambiguous = true;
             }
         }
@@ -326,7 +356,7 @@ impl Session {
     /// The attempt in flight.
     #[must_use]
     pub fn running(&self) -> Option<AttemptId> {
-        (self.phase == Phase::Running).then(|| AttemptId::numbered(self.launched))
+        (self.phase == Phase::Running).then(|| self.fore())
     }
 
     /// When the time of the attempt in flight is up, or was of the last one.
@@ -380,11 +410,6 @@ impl Session {
         self.ambiguous
     }
 
-    #[inline]
-    fn is_running(&self, id: AttemptId) -> bool {
-        id.get() == self.launched && self.phase == Phase::Running
-    }
-
     /// Whether this layer can retry this call itself, which decides what the layers below are told.
     fn can_retry(&self, policy: &Policy) -> bool {
         self.replayable && opening::can_retry(policy, self.repeat)
@@ -410,8 +435,10 @@ impl Session {
         self.started = now;
         self.alarm = opening::ends(context.policy, self.deadline, now);
         self.phase = Phase::Running;
+        self.newest_in_fore();
         let can_retry = self.can_retry(context.policy);
-        let left = self.ledger.tell(context.policy.nested(), can_retry, context.credit);
+        let hedges = self.hedges_left(context);
+        let left = self.ledger.tell(context.policy.nested(), can_retry, hedges, context.credit);
         Step::Launch(Launch::new(self.launched, now, self.alarm, left))
     }
 
@@ -433,6 +460,19 @@ impl Session {
         }
         if let Some(breaker) = context.breaker {
             breaker.record(health, now);
+        }
+        self.hold(context, failure, now);
+    }
+
+    /// A server that says how long it is busy is left alone by all retries, not only by this call's.
+    fn hold<C: ?Sized>(&self, context: &Context<'_, C>, failure: &Failure, now: Instant) {
+        let (Some(hold), Some(hint)) = (context.hold, failure.hint) else { return };
+        let speaks_for_all = match failure.verdict {
+            Verdict::Throttled { .. } => context.policy.hold() == Hold::Target,
+            _ => failure.cause == Cause::Status(503),
+        };
+        if speaks_for_all && !hint.exact && hint.wait <= context.policy.max_hint() {
+            hold.hold(now + hint.wait);
         }
     }
 
@@ -477,7 +517,8 @@ impl Session {
     fn standing(&self) -> Step {
         match self.phase {
             Phase::New => Step::Wait { until: self.started },
-            Phase::Running | Phase::Waiting => Step::Wait { until: self.alarm },
+            Phase::Running => Step::Wait { until: self.earliest_end() },
+            Phase::Waiting => Step::Wait { until: self.alarm },
             Phase::Over => Step::Stop(self.ended()),
         }
     }

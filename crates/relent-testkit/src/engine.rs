@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use relent_core::{
-    Breaker, Context, Credit, Failure, FreeRepeats, Instant, Launch, Lock, Locks, NoCredit, RetriesOnly,
-    RetriesOnlyState, Rng, Session, Step, Used, WaitingRoom,
+    Breaker, Context, Credit, Failure, FreeRepeats, Instant, Latencies, Launch, Lock, Locks, NoCredit,
+    RetriesOnly, RetriesOnlyState, Rng, Session, Step, TargetHold, Used, WaitingRoom,
 };
 
 use crate::{ScriptedCall, ScriptedOutcome, Stage, Timeline, Trace};
@@ -22,6 +22,8 @@ pub fn run(timeline: &Timeline) -> Trace {
         breaker
     });
     let rng = RefCell::new(Rng::seeded(timeline.seed));
+    let hold = TargetHold::new();
+    let latencies = policy.hedge().map(|_| Latencies::new(start));
     let granted = timeline.above.left.map(Cell::new);
     let context = Context {
         policy,
@@ -30,6 +32,8 @@ pub fn run(timeline: &Timeline) -> Trace {
         waiting: &Arc::new(WaitingRoom::new()),
         free_repeats: &FreeRepeats::default(),
         credit: granted.as_ref().map_or(&NoCredit as &dyn Credit, |left| left),
+        hold: Some(&hold),
+        latencies: latencies.as_ref(),
         random: &|| rng.borrow_mut().next(),
     };
     let stage = Stage::new(timeline, start);

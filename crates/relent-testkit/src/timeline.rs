@@ -208,6 +208,8 @@ mod tests {
                 waiting: &std::sync::Arc::new(WaitingRoom::new()),
                 free_repeats: &FreeRepeats::default(),
                 credit: &NoCredit,
+                hold: None,
+                latencies: None,
                 random: &|| 0,
             };
             let mut session = Session::new(&policy, Repeat::Yes, Instant::NEVER, Instant::ZERO);

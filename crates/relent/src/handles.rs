@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use relent_core::{
-    Breaker, Budget, Context, FreeRepeats, Instant, Lock, Locks, Policy, Random, RetriesOnly,
-    RetriesOnlyState, Rng, WaitingRoom,
+    Breaker, Budget, Context, FreeRepeats, HedgeConfig, HedgeDelay, Instant, Latencies, Lock, Locks, Policy,
+    Random, RetriesOnly, RetriesOnlyState, Rng, TargetHold, WaitingRoom,
 };
 
 use crate::random::PerThread;
@@ -30,6 +30,9 @@ pub struct Handles {
     breaker: Option<Arc<dyn Breaker>>,
     waiting: Arc<WaitingRoom>,
     free_repeats: FreeRepeats,
+    hold: TargetHold,
+    /// Only where hedges go by a measured quantile.
+    latencies: Option<Latencies>,
     random: Source,
 }
 
@@ -42,7 +45,9 @@ impl Handles {
             let breaker: RetriesOnly<Guarded<RetriesOnlyState>> = RetriesOnly::new(*config, now);
             Arc::new(breaker) as Arc<dyn Breaker>
         });
-        Handles { budget, breaker, ..Handles::unpaid() }
+        let measured = |hedge: &HedgeConfig| matches!(hedge.delay, HedgeDelay::Quantile { .. });
+        let latencies = policy.hedge().is_some_and(measured).then(|| Latencies::new(now));
+        Handles { budget, breaker, latencies, ..Handles::unpaid() }
     }
 
     /// Neither budget nor breaker.
@@ -52,6 +57,8 @@ impl Handles {
             breaker: None,
             waiting: Arc::new(WaitingRoom::new()),
             free_repeats: FreeRepeats::default(),
+            hold: TargetHold::new(),
+            latencies: None,
             random: Source::PerThread,
         }
     }
@@ -66,6 +73,8 @@ impl Handles {
             waiting: &self.waiting,
             free_repeats: &self.free_repeats,
             credit,
+            hold: Some(&self.hold),
+            latencies: self.latencies.as_ref(),
             random: &self.random,
         }
     }

@@ -46,6 +46,7 @@ impl Session {
         // 6. How long, and does the server ask for no more than can be waited out?
         let hint = self.hint(failure, context);
         ensure(hint.is_none_or(|h| h.wait <= context.policy.max_hint()), StopReason::HintTooLong)?;
+        let hint = held(hint, context, now);
         let backoff = self.backoff(context, hint);
         // 7. Does the wait fit before the deadline? Without the hint's own jitter, which is then cut to what fits.
         let least = backoff.max(hint.map_or(Duration::ZERO, |h| h.wait));
@@ -74,6 +75,48 @@ impl Session {
         let by_server = delay > backoff || hint.is_some_and(|h| h.exact);
         let origin = if by_server { WaitOrigin::Server } else { WaitOrigin::Backoff };
         Ok(Go::At { until, origin, seat, permit })
+    }
+
+    /// Asks everyone who has to allow a hedge, in the same order. It is made before anything failed, so that there is no
+    /// verdict, no wait and no seat to ask about.
+    pub(super) fn decide_hedge<C: Credit + ?Sized>(
+        &mut self,
+        context: &Context<'_, C>,
+        now: Instant,
+    ) -> Result<Option<Permit>, StopReason> {
+        ensure(now < self.deadline, StopReason::DeadlineExceeded)?;
+        ensure(self.repeat == Repeat::Yes, StopReason::UnsafeToRepeat)?;
+        ensure(self.replayable, StopReason::NotReplayable)?;
+        ensure(self.counted < context.policy.attempts(), StopReason::AttemptsExhausted)?;
+        ensure(self.ledger.affords(context.credit), StopReason::CreditExhausted)?;
+        ensure(context.hold.is_none_or(|hold| hold.held_until() <= now), StopReason::HintTooLong)?;
+        ensure(now + context.policy.min_attempt_time() < self.deadline, StopReason::DeadlineTooClose)?;
+        let admitted = context.breaker.is_none_or(|breaker| breaker.admits_retry(now, now));
+        ensure(admitted, StopReason::BreakerOpen)?;
+        let Some(budget) = context.budget else { return Ok(None) };
+        let mut permit =
+            budget.clone().withdraw(TokenClass::Hedge, now).ok_or(StopReason::BudgetExhausted)?;
+        // It starts at once: nothing can come between that would give the token back.
+        permit.spend();
+        Ok(Some(permit))
+    }
+
+    /// At the launch of a retry: whether another call was told meanwhile to stay away longer. Then this one waits on, as far
+    /// as its deadline and `max_hint` allow.
+    pub(super) fn held_back<C: ?Sized>(
+        &self,
+        context: &Context<'_, C>,
+        now: Instant,
+    ) -> Result<Option<Instant>, StopReason> {
+        let held = context.hold.map_or(Instant::ZERO, |hold| hold.held_until());
+        if held <= now {
+            return Ok(None);
+        }
+        ensure(held.since(self.started) <= context.policy.max_hint(), StopReason::HintTooLong)?;
+        let left = held.since(now);
+        let room = room(self.deadline, held + context.policy.min_attempt_time());
+        let room = room.ok_or(StopReason::DeadlineTooClose)?;
+        Ok(Some(now + spread(context, left, room, left)))
     }
 
     fn may_repeat(&self, failure: &Failure) -> bool {
@@ -114,13 +157,19 @@ fn ensure(yes: bool, otherwise: StopReason) -> Result<(), StopReason> {
     if yes { Ok(()) } else { Err(otherwise) }
 }
 
-fn is_retryable<C: ?Sized>(failure: &Failure, context: &Context<'_, C>) -> bool {
+pub(super) fn is_retryable<C: ?Sized>(failure: &Failure, context: &Context<'_, C>) -> bool {
     let verdict = match failure.verdict {
         Verdict::Transient | Verdict::Throttled { .. } | Verdict::Unprocessed => true,
         Verdict::Permanent | Verdict::Rejected => false,
     };
     // What may be repeated for free was never seen by anybody: it needs no entry.
     verdict && (failure.free || context.policy.retry_on().contains(failure.cause))
+}
+
+/// A hold on the target counts like a hint of the call's own, if it is the longer of the two.
+fn held<C: ?Sized>(hint: Option<Hint>, context: &Context<'_, C>, now: Instant) -> Option<Hint> {
+    let held = context.hold.map_or(Duration::ZERO, |hold| hold.held_until().since(now));
+    if held > hint.map_or(Duration::ZERO, |hint| hint.wait) { Some(Hint::at_least(held)) } else { hint }
 }
 
 /// What is left before the deadline once the attempt has its least time; `None` if nothing is (equality is nothing).

@@ -17,21 +17,31 @@ pub(super) struct Ledger {
 }
 
 /// What the attempt was told of attempt credit, and how much of that the layers above lent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     pub(super) left: Option<u32>,
     pub(super) lent: u32,
 }
 
 /// What to tell an attempt that starts now. A layer that can retry keeps one attempt back; one that can't hands on what it
-/// was granted. What is told is taken from the layers above, if they granted anything.
+/// was granted. What may still be spent on `hedges` is not told either. What is told is taken from the layers above, if
+/// they granted anything.
 #[inline]
-pub(super) fn tell<C: Credit + ?Sized>(nested: Nested, can_retry: bool, further: u32, credit: &C) -> Told {
+pub(super) fn tell<C: Credit + ?Sized>(
+    nested: Nested,
+    can_retry: bool,
+    further: u32,
+    hedges: u32,
+    credit: &C,
+) -> Told {
     let granted = credit.left();
     let left = match nested {
         Nested::Allow => None,
         Nested::PassThrough => Some(0),
-        Nested::Credit if can_retry => Some(further.min(granted.unwrap_or(u32::MAX)).saturating_sub(1)),
+        Nested::Credit if can_retry => {
+            let left = further.min(granted.unwrap_or(u32::MAX));
+            Some(left.saturating_sub(hedges.saturating_add(1)))
+        }
         Nested::Credit => granted,
     };
     let lent = match (granted, left) {
@@ -61,11 +71,26 @@ impl Ledger {
         &mut self,
         nested: Nested,
         can_retry: bool,
+        hedges: u32,
         credit: &C,
     ) -> Option<u32> {
-        let told = tell(nested, can_retry, self.further, credit);
+        let told = tell(nested, can_retry, self.further, hedges, credit);
         self.remember(told);
         told.left
+    }
+
+    /// Tells a hedge: no further attempts, since the others may spend them.
+    pub(super) fn tell_hedge(&mut self, nested: Nested) -> Option<u32> {
+        let left = (nested != Nested::Allow).then_some(0);
+        self.remember(Told { left, lent: 0 });
+        left
+    }
+
+    /// What the attempt in flight was told, for when it is taken up again.
+    pub(super) fn lay_aside(&mut self) -> Told {
+        let told = Told { left: Some(self.told), lent: self.lent };
+        self.remember(Told::default());
+        told
     }
 
     pub(super) fn remember(&mut self, told: Told) {

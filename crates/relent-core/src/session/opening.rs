@@ -1,5 +1,7 @@
 //! A call whose first attempt has not failed yet: a few words, so that the common case costs next to nothing.
 
+use core::time::Duration;
+
 use super::ledger::{self, Told};
 use super::{AttemptId, Context, Launch, Phase, Session, StopReason};
 use crate::{Credit, Health, Instant, Policy, Repeat};
@@ -17,7 +19,7 @@ use crate::{Credit, Health, Instant, Policy, Repeat};
 /// let (waiting, free_repeats, bits) = (Arc::new(WaitingRoom::new()), FreeRepeats::default(), || 7);
 /// let context = Context {
 ///     policy: &policy, budget: None, breaker: None, waiting: &waiting,
-///     free_repeats: &free_repeats, credit: &NoCredit, random: &bits,
+///     free_repeats: &free_repeats, credit: &NoCredit, hold: None, latencies: None, random: &bits,
 /// };
 /// let opening = Opening::begin(&context, Repeat::Yes, Instant::NEVER, Instant::ZERO).expect("nothing refuses it");
 /// assert_eq!(opening.left(), Some(1));
@@ -69,7 +71,8 @@ impl Opening {
             budget.on_start();
         }
         let further = context.policy.attempts() - 1;
-        let told = ledger::tell(context.policy.nested(), can_retry, further, context.credit);
+        let hedges = if can_retry { hedges(context.policy, Repeat::Yes) } else { 0 };
+        let told = ledger::tell(context.policy.nested(), can_retry, further, hedges, context.credit);
         Ok(Opening { began: now, ends: ends(context.policy, deadline, now), deadline, told })
     }
 
@@ -81,6 +84,9 @@ impl Opening {
             context.credit.give(self.told.lent);
         }
         tell_success(context, 1, self.began, None);
+        if let Some(latencies) = context.latencies {
+            latencies.record(Duration::ZERO, self.began);
+        }
     }
 
     /// The same attempt, as begun at `now`: for a driver that reads its clock only when an attempt does not end at once.
@@ -126,6 +132,15 @@ impl Opening {
 #[inline]
 pub(super) fn can_retry(policy: &Policy, repeat: Repeat) -> bool {
     repeat == Repeat::Yes && policy.attempts() > 1
+}
+
+/// How many hedges a call may make that may be repeated so.
+#[inline]
+pub(super) fn hedges(policy: &Policy, repeat: Repeat) -> u32 {
+    match policy.hedge() {
+        Some(hedge) if repeat == Repeat::Yes => hedge.most,
+        _ => 0,
+    }
 }
 
 /// The nearer of the caller's deadline and the policy's.

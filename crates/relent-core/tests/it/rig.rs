@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use relent_core::{
-    Breaker, Budget, BudgetConfig, Context, Credit, FreeRepeats, Instant, Launch, Lock, Locks, NoCredit,
-    Policy, Random, RatioBudget, RatioState, Repeat, Rng, Session, Step, Stop, WaitingRoom,
+    Breaker, Budget, BudgetConfig, Context, Credit, FreeRepeats, Instant, Latencies, Launch, Lock, Locks,
+    NoCredit, Policy, Random, RatioBudget, RatioState, Repeat, Rng, Session, Step, Stop, TargetHold,
+    WaitingRoom,
 };
 
 /// The lock that the engine is lent.
@@ -83,6 +84,8 @@ pub(crate) struct Rig {
     pub(crate) breaker: Option<Arc<dyn Breaker>>,
     pub(crate) waiting: Arc<WaitingRoom>,
     pub(crate) free_repeats: FreeRepeats,
+    pub(crate) hold: TargetHold,
+    pub(crate) latencies: Option<Latencies>,
     pub(crate) bits: Bits,
 }
 
@@ -96,6 +99,8 @@ impl Rig {
             breaker: None,
             waiting: Arc::new(WaitingRoom::new()),
             free_repeats: FreeRepeats::default(),
+            hold: TargetHold::new(),
+            latencies: None,
             bits: Bits::seeded(1),
         }
     }
@@ -113,6 +118,8 @@ impl Rig {
             waiting: &self.waiting,
             free_repeats: &self.free_repeats,
             credit,
+            hold: Some(&self.hold),
+            latencies: self.latencies.as_ref(),
             random: &self.bits,
         }
     }

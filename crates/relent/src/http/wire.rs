@@ -264,6 +264,8 @@ mod tests {
                 waiting: &waiting,
                 free_repeats: &free_repeats,
                 credit: &NoCredit,
+                hold: None,
+                latencies: None,
                 random: &bits,
             };
             let opening =

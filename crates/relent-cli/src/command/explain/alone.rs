@@ -24,6 +24,8 @@ impl Alone {
             waiting: &self.waiting,
             free_repeats: &self.free_repeats,
             credit: &NoCredit,
+            hold: None,
+            latencies: None,
             random,
         }
     }

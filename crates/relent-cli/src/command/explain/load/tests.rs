@@ -54,6 +54,8 @@ fn retries(policy: &Policy, rps: f64, seconds: u64, seed: u64) -> Vec<f64> {
         waiting: &waiting,
         free_repeats: &free_repeats,
         credit: &NoCredit,
+        hold: None,
+        latencies: None,
         random: &random,
     };
     let calls = (0..).map(|n| offset + (f64::from(n) * gap) as u64);
