@@ -61,7 +61,7 @@
 //! | `max_waiting` | `10000` | calls in backoff at once, per target |
 //! | `repeat` | `"idempotent-methods"` | what may be sent again: `"never"`, `"idempotent-methods"`, `"key-honoured"` or `"always"` |
 //! | `repeat_reason` | – | why repeating does no harm; required by `"always"`, and for it alone |
-//! | `retry_on` | `["connect", "reset", "timeout", 500, 502, 503, 504, 429]` | what is retried |
+//! | `retry_on` | `["connect", "reset", "timeout", 500, 502, 503, 504, 429, "unavailable", "resource-exhausted"]` | what is retried: conditions, HTTP statuses, gRPC status codes |
 //! | `nested` | `"credit"` | what layers below are told of this layer's attempts: `"credit"`, `"pass-through"` or `"allow"` |
 //! | `replay_limit` | `"64KiB"` | bytes of a request body kept for a repeat, per call |
 //! | `replay_total` | `"64MiB"` | bytes kept for repeats in all |

@@ -168,6 +168,8 @@ fn retry_on(policy: &Policy) -> String {
     let words = [("connect", Cause::Connect), ("reset", Cause::Reset), ("timeout", Cause::Timeout)];
     let words =
         words.into_iter().filter(|(_, cause)| set.contains(*cause)).map(|(word, _)| format!("\"{word}\""));
-    let all: Vec<String> = words.chain(set.statuses().map(|status| status.to_string())).collect();
+    let codes = set.grpc_codes().map(|code| format!("\"{code}\""));
+    let all: Vec<String> =
+        words.chain(set.statuses().map(|status| status.to_string())).chain(codes).collect();
     format!("[{}]", all.join(", "))
 }

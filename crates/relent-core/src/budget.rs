@@ -45,7 +45,7 @@ pub trait Budget: Debug + Send + Sync {
     /// given where the driver has read its clock anyway.
     fn on_success(&self, attempts: u32, now: Option<Instant>);
 
-    /// An attempt failed.
+    /// An attempt failed. `verdict` is [`Verdict::Permanent`] too where the policy does not retry this kind of failure.
     fn on_failure(&self, verdict: Verdict, health: Health, now: Instant);
 
     /// Asks for one extra attempt; `None` means: not affordable.

@@ -18,6 +18,7 @@ mod breaker;
 mod budget;
 mod credit;
 pub mod defaults;
+mod grpc_code;
 mod hold;
 mod latency;
 mod outcome;
@@ -34,13 +35,14 @@ pub use backoff::{Backoff, Jitter};
 pub use breaker::{Breaker, RetriesOnly, RetriesOnlyState};
 pub use budget::{Budget, Grant, Permit, RatioBudget, RatioState, TokenClass};
 pub use credit::{Credit, NoCredit};
+pub use grpc_code::GrpcCode;
 pub use hold::{Holds, TargetHold};
 pub use latency::Latencies;
 pub use outcome::{Cause, Failure, Health, Hint, StopScope, Used, Verdict};
 pub use policy::{
-    BadStatus, BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, HedgeConfig, HedgeDelay, Hold, Nested,
-    Policy, PolicyBuilder, PolicyError, RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn,
-    ThrottleConfig, WindowedConfig,
+    BadGrpcCode, BadStatus, BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, HedgeConfig, HedgeDelay,
+    Hold, Nested, Policy, PolicyBuilder, PolicyError, RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig,
+    RetryOn, ThrottleConfig, WindowedConfig,
 };
 pub use ratio::{Ratio, RatioError};
 pub use rng::{Random, Rng};

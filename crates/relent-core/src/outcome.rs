@@ -3,6 +3,8 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::GrpcCode;
+
 /// What a failed attempt says about another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,6 +71,8 @@ pub enum Cause {
     Timeout,
     /// An HTTP status.
     Status(u16),
+    /// A gRPC status code.
+    Grpc(GrpcCode),
     /// None of these: the verdict alone decides (an error of the caller's own, GOAWAY, REFUSED_STREAM).
     Other,
 }
@@ -80,6 +84,7 @@ impl fmt::Display for Cause {
             Cause::Reset => f.write_str("reset"),
             Cause::Timeout => f.write_str("timeout"),
             Cause::Status(code) => write!(f, "{code}"),
+            Cause::Grpc(code) => f.write_str(code.name()),
             Cause::Other => f.write_str("other"),
         }
     }

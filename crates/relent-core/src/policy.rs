@@ -12,7 +12,7 @@ pub use budget::{
 pub use builder::PolicyBuilder;
 pub use error::PolicyError;
 pub use hedge::{HedgeConfig, HedgeDelay, Hold};
-pub use retry_on::{BadStatus, RetryOn};
+pub use retry_on::{BadGrpcCode, BadStatus, RetryOn};
 
 use core::time::Duration;
 

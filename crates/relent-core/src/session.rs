@@ -456,7 +456,7 @@ impl Session {
         self.release();
         self.troubles().hint = failure.hint.map_or(0, |hint| nanos(hint.wait).saturating_add(1));
         if let Some(budget) = context.budget {
-            budget.on_failure(failure.verdict, health, now);
+            budget.on_failure(decide::verdict_by(failure, context), health, now);
         }
         if let Some(breaker) = context.breaker {
             breaker.record(health, now);

@@ -2,20 +2,23 @@
 
 use core::fmt;
 
-use crate::Cause;
+use crate::{Cause, GrpcCode};
 
-/// A set of conditions (connect, reset, timeout) and HTTP statuses.
+/// A set of conditions (connect, reset, timeout), HTTP statuses and gRPC status codes.
 ///
-/// *Default*: connect, reset, timeout, 429, 500, 502, 503, 504. What has no entry here ([`Cause::Other`]: an error of
+/// *Default*: connect, reset, timeout, 429, 500, 502, 503, 504, unavailable, resource-exhausted. What has no entry here ([`Cause::Other`]: an error of
 /// the caller's own, GOAWAY, REFUSED_STREAM) goes by its verdict alone.
 ///
 /// ```
-/// use relent_core::{Cause, RetryOn};
+/// use relent_core::{Cause, GrpcCode, RetryOn};
 ///
 /// let only_busy = RetryOn::nothing().status(503)?;
 /// assert!(only_busy.contains(Cause::Status(503)));
 /// assert!(!only_busy.contains(Cause::Timeout));
 /// assert!(RetryOn::nothing().status(404).is_err());
+///
+/// let aborted_too = RetryOn::default().grpc(GrpcCode::Aborted).expect("it is no success");
+/// assert!(aborted_too.contains(Cause::Grpc(GrpcCode::Unavailable)));
 /// # Ok::<(), relent_core::BadStatus>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct RetryOn {
     server: u128,
     /// Bit n: the n-th of `CLIENT`.
     client: u8,
+    /// Bit n: gRPC status code n.
+    grpc: u32,
 }
 
 /// The only 4xx that may work when sent again unchanged.
@@ -57,11 +62,23 @@ impl fmt::Display for BadStatus {
 
 impl core::error::Error for BadStatus {}
 
+/// A gRPC status code that is no failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadGrpcCode(pub GrpcCode);
+
+impl fmt::Display for BadGrpcCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is a success, there is nothing to retry", self.0)
+    }
+}
+
+impl core::error::Error for BadGrpcCode {}
+
 impl RetryOn {
     /// No failure with an entry is retried.
     #[must_use]
     pub const fn nothing() -> RetryOn {
-        RetryOn { connect: false, reset: false, timeout: false, server: 0, client: 0 }
+        RetryOn { connect: false, reset: false, timeout: false, server: 0, client: 0, grpc: 0 }
     }
 
     /// Adds connection failures: refused, connect timeout, TLS failure.
@@ -102,6 +119,18 @@ impl RetryOn {
         Ok(self)
     }
 
+    /// Adds a gRPC status code. Which of them may work when sent again is for the service to say: all are taken but `ok`.
+    ///
+    /// # Errors
+    /// [`BadGrpcCode`] for [`GrpcCode::Ok`].
+    pub const fn grpc(mut self, code: GrpcCode) -> Result<RetryOn, BadGrpcCode> {
+        if let GrpcCode::Ok = code {
+            return Err(BadGrpcCode(code));
+        }
+        self.grpc |= 1 << code.number();
+        Ok(self)
+    }
+
     /// Whether this kind of failure is retried. [`Cause::Other`] always is: its verdict decides.
     #[must_use]
     pub const fn contains(&self, cause: Cause) -> bool {
@@ -116,6 +145,7 @@ impl RetryOn {
                     None => false,
                 },
             },
+            Cause::Grpc(code) => self.grpc & (1 << code.number()) != 0,
             Cause::Other => true,
         }
     }
@@ -130,6 +160,11 @@ impl RetryOn {
     pub fn statuses(&self) -> impl Iterator<Item = u16> + '_ {
         let all = CLIENT.into_iter().chain(500..600);
         all.filter(|code| self.contains(Cause::Status(*code)))
+    }
+
+    /// The gRPC status codes in the set, in the order of their numbers.
+    pub fn grpc_codes(&self) -> impl Iterator<Item = GrpcCode> + '_ {
+        GrpcCode::all().filter(|code| self.contains(Cause::Grpc(*code)))
     }
 }
 
@@ -147,7 +182,8 @@ const fn client_bit(code: u16) -> Option<u8> {
 impl Default for RetryOn {
     fn default() -> RetryOn {
         let server = 1 | 1 << 2 | 1 << 3 | 1 << 4;
-        RetryOn { connect: true, reset: true, timeout: true, server, client: 1 << 4 }
+        let grpc = 1 << GrpcCode::Unavailable.number() | 1 << GrpcCode::ResourceExhausted.number();
+        RetryOn { connect: true, reset: true, timeout: true, server, client: 1 << 4, grpc }
     }
 }
 
@@ -155,7 +191,8 @@ impl fmt::Debug for RetryOn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = [(self.connect, "connect"), (self.reset, "reset"), (self.timeout, "timeout")];
         let names = named.iter().filter(|(set, _)| *set).map(|(_, name)| bare(name));
-        f.debug_set().entries(names).entries(self.statuses()).finish()
+        let codes = self.grpc_codes().map(|code| bare(code.name()));
+        f.debug_set().entries(names).entries(self.statuses()).entries(codes).finish()
     }
 }
 

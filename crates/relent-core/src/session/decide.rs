@@ -172,6 +172,13 @@ fn held<C: ?Sized>(hint: Option<Hint>, context: &Context<'_, C>, now: Instant) -
     if held > hint.map_or(Duration::ZERO, |hint| hint.wait) { Some(Hint::at_least(held)) } else { hint }
 }
 
+/// The verdict as a budget is to hear it: what this policy does not retry is permanent by it, unless the peer itself said
+/// to stop, which gRPC's throttle charges for (gRFC A6).
+pub(super) fn verdict_by<C: ?Sized>(failure: &Failure, context: &Context<'_, C>) -> Verdict {
+    let counts = failure.stop.is_some() || is_retryable(failure, context);
+    if counts { failure.verdict } else { Verdict::Permanent }
+}
+
 /// What is left before the deadline once the attempt has its least time; `None` if nothing is (equality is nothing).
 fn room(deadline: Instant, earliest_end: Instant) -> Option<Duration> {
     if deadline.is_never() {

@@ -1,6 +1,6 @@
-//! `retry_on = [ … ]`: conditions by name, statuses by number.
+//! `retry_on = [ … ]`: conditions and gRPC status codes by name, HTTP statuses by number.
 
-use relent_core::RetryOn;
+use relent_core::{GrpcCode, RetryOn};
 
 use super::draft::Draft;
 use crate::nearest;
@@ -35,11 +35,16 @@ pub(super) fn read(draft: &mut Draft, item: &Item<'_>, report: &mut Report) -> O
 
 fn add(set: RetryOn, entry: &Item<'_>, report: &mut Report) -> Option<RetryOn> {
     if let Some(word) = entry.as_text() {
-        let known = CONDITIONS.iter().find(|(name, _)| *name == word);
-        if known.is_none() {
-            entry.refuse("it is no condition", mend(word), report);
+        if let Some((_, add)) = CONDITIONS.iter().find(|(name, _)| *name == word) {
+            return Some(add(set));
         }
-        return known.map(|(_, add)| add(set));
+        return match GrpcCode::named(word) {
+            Some(code) if code.name() == word => grpc(set, code, entry, report),
+            _ => {
+                entry.refuse("it is no condition", mend(word), report);
+                None
+            }
+        };
     }
     let Some(code) = entry.as_whole() else {
         const EITHER: &str = "\"connect\", \"reset\", \"timeout\", or a status such as 503";
@@ -50,6 +55,12 @@ fn add(set: RetryOn, entry: &Item<'_>, report: &mut Report) -> Option<RetryOn> {
         return None;
     };
     set.status(code).map_err(|_| entry.refuse(why(code), "leave it out", report)).ok()
+}
+
+fn grpc(set: RetryOn, code: GrpcCode, entry: &Item<'_>, report: &mut Report) -> Option<RetryOn> {
+    set.grpc(code)
+        .map_err(|_| entry.refuse("it is a success, there is nothing to retry", "leave it out", report))
+        .ok()
 }
 
 fn why(code: u16) -> &'static str {
@@ -72,8 +83,16 @@ fn mend(word: &str) -> String {
     if word.eq_ignore_ascii_case("5xx") {
         return "write the statuses: 500, 502, 503, 504".to_owned();
     }
-    match nearest(word, CONDITIONS.iter().map(|(name, _)| *name)) {
+    if let Some(code) = GrpcCode::named(word) {
+        return format!("write \"{code}\"");
+    }
+    match nearest(word, names()) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => "write \"connect\", \"reset\", \"timeout\", or a status such as 503".to_owned(),
     }
+}
+
+/// All words that an entry may be.
+fn names() -> impl Iterator<Item = &'static str> {
+    CONDITIONS.iter().map(|(name, _)| *name).chain(GrpcCode::all().skip(1).map(GrpcCode::name))
 }
