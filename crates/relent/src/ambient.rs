@@ -56,6 +56,10 @@ impl Bound {
         self == Bound::NONE
     }
 
+    fn is_relative(self) -> bool {
+        self.0 >= Bound::RELATIVE && !self.is_none()
+    }
+
     /// The point in time, for one who knows what time it is.
     pub(crate) fn deadline(self, now: Instant) -> Instant {
         match self {
@@ -135,6 +139,25 @@ impl Surroundings {
         }
     }
 
+    /// Runs `work` until `deadline`, or until the bound around it where that is nearer. Credit and marks stay those of the
+    /// code outside.
+    pub(crate) fn enter_until<T: Clock, R>(timer: &T, deadline: Instant, work: impl FnOnce() -> R) -> R {
+        let (outer, system) = (Surroundings::current(), timer.is_system());
+        let mut inner = outer.bounded(Bound::at(outer.nearer(timer, deadline)));
+        inner.word = inner.word & !SYSTEM | if system { SYSTEM } else { 0 };
+        CURRENT.set(inner);
+        let _restore = RestoreBound { outer };
+        work()
+    }
+
+    /// `deadline`, or the bound where that is nearer. The clock is read only where the bound is a length.
+    pub(crate) fn nearer<T: Clock>(&self, timer: &T, deadline: Instant) -> Instant {
+        match self.bound(timer.is_system()) {
+            bound if bound.is_relative() => bound.deadline(timer.now()).min(deadline),
+            bound => bound.deadline(Instant::ZERO).min(deadline),
+        }
+    }
+
     /// Runs `work` inside these surroundings, and keeps what it left of them.
     #[inline]
     pub(crate) fn enter<R>(&mut self, work: impl FnOnce() -> R) -> R {
@@ -160,6 +183,19 @@ impl Drop for Restore<'_> {
     #[inline]
     fn drop(&mut self) {
         *self.inner = CURRENT.replace(self.outer);
+    }
+}
+
+/// Puts the outer bound back, and nothing else of what the work left.
+struct RestoreBound {
+    outer: Surroundings,
+}
+
+impl Drop for RestoreBound {
+    fn drop(&mut self) {
+        let mut left = CURRENT.get();
+        left.word = left.word & !SYSTEM | self.outer.word & SYSTEM;
+        CURRENT.set(left.bounded(self.outer.bound));
     }
 }
 

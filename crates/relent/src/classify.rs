@@ -6,6 +6,7 @@ use std::io;
 
 use relent_core::{Cause, Failure, Verdict};
 
+use crate::deadline::DeadlineExceeded;
 use crate::error::TimedOut;
 
 /// Says what an error means for repeating the operation.
@@ -140,6 +141,9 @@ fn known(error: &(dyn Error + 'static)) -> Option<Failure> {
     }
     if error.is::<TimedOut>() {
         return Some(Failure::timed_out());
+    }
+    if let Some(exceeded) = error.downcast_ref::<DeadlineExceeded>() {
+        return Some(exceeded.failure());
     }
     #[cfg(feature = "http")]
     if let Some(failure) = crate::http::known_error(error) {

@@ -395,11 +395,11 @@ where
 
 /// Polls the attempt; one that has ended is dropped where it ran.
 #[inline]
-fn poll_to_its_end<Fut: Future>(
+pub(crate) fn poll_to_its_end<Fut: Future>(
     mut attempt: Pin<&mut Option<Fut>>,
     cx: &mut Context<'_>,
 ) -> Poll<Fut::Output> {
-    let outcome = attempt.as_mut().as_pin_mut().expect("an attempt runs in this phase").poll(cx);
+    let outcome = attempt.as_mut().as_pin_mut().expect("not polled after its end").poll(cx);
     if outcome.is_ready() {
         attempt.set(None);
     }

@@ -115,7 +115,7 @@ impl<B: Body> Body for RetryBody<B> {
     }
 }
 
-fn into_bytes<D: Buf>(frame: Frame<D>) -> Frame<Bytes> {
+pub(super) fn into_bytes<D: Buf>(frame: Frame<D>) -> Frame<Bytes> {
     frame.map_data(|mut data| data.copy_to_bytes(data.remaining()))
 }
 

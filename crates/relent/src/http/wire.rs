@@ -12,6 +12,7 @@ use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use relent_core::{Cause, Failure, Launch, StopReason, StopScope, Used, Verdict};
 
 use super::fields;
+use super::time_fields::TimeUnit;
 
 /// Attempt credit: `left=2` with a request, `used=1` with a response (a structured-field dictionary).
 pub const ATTEMPTS: HeaderName = HeaderName::from_static("relent-attempts");
@@ -102,10 +103,7 @@ pub fn granted(headers: &HeaderMap) -> Option<u32> {
 /// The time that the hop before gives, in a request. 0 is no time that anybody means.
 #[must_use]
 pub fn time_given(headers: &HeaderMap) -> Option<Duration> {
-    let mut values = headers.get_all(EXPECTED_TIMEOUT).iter();
-    let (Some(value), None) = (values.next(), values.next()) else { return None };
-    let told: u64 = value.to_str().ok()?.parse().ok()?;
-    (told > 0).then(|| Duration::from_millis(told))
+    TimeUnit::Milliseconds.read(headers, &EXPECTED_TIMEOUT)
 }
 
 /// The attempt's number that the hop before says, in a request.
