@@ -253,7 +253,7 @@ impl<F: Future, T: Clock> Future for InDeadline<F, T> {
 pin_project! {
     /// A future that ends by a [`Deadline`].
     #[must_use = "futures do nothing unless polled"]
-    pub struct Enforced<F, T = SystemTimer>
+    pub struct Enforced<F, T>
     where
         T: Timer,
     {

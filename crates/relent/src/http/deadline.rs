@@ -225,7 +225,7 @@ impl<T: Clock> Inside<T> {
 pin_project! {
     /// The response of a [`DeadlineService`] to come.
     #[must_use = "futures do nothing unless polled"]
-    pub struct DeadlineResponse<F, T = SystemTimer>
+    pub struct DeadlineResponse<F, T>
     where
         T: Timer,
     {

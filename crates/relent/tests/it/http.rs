@@ -13,5 +13,7 @@ mod hints;
 mod matrix;
 mod replay;
 mod responses;
+mod send_deadline;
 mod server;
+mod server_deadline;
 mod service;

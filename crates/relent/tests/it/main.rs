@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says so by a panic")]
 
+mod ambient;
 mod cancellation;
 mod classify;
 mod credit;

@@ -13,14 +13,14 @@ use super::Inside;
 use super::answer::Dialect;
 use crate::deadline::{Deadline, DeadlineExceeded};
 use crate::http::kept::into_bytes;
-use crate::timer::{SystemTimer, Timer, poll_until};
+use crate::timer::{Timer, poll_until};
 
 pin_project! {
     /// The body of a [`DeadlineService`](super::DeadlineService)'s response: the handler's, or a few words of the layer's.
     ///
     /// One that is not complete when the time is up breaks off: gRPC's with the status `DEADLINE_EXCEEDED` in its trailers,
     /// others with [`DeadlineExceeded`] for an error.
-    pub struct DeadlineBody<B, T = SystemTimer>
+    pub struct DeadlineBody<B, T>
     where
         T: Timer,
     {
