@@ -5,6 +5,11 @@
 #[doc = include_str!("../policy.md")]
 mod policy {}
 
+/// Time that goes along with the work.
+#[cfg(doctest)]
+#[doc = include_str!("../deadlines.md")]
+mod deadlines {}
+
 /// A common loop in Go beside relent.
 #[cfg(doctest)]
 #[doc = include_str!("../compare-go-loop.md")]

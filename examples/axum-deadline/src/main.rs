@@ -1,6 +1,8 @@
 //! An axum server that keeps to its callers' time: calls inside a handler give up while there is still somebody to answer,
 //! and work that nobody waits for any more is not done.
 
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
 use std::error::Error;
 use std::future::pending;
 use std::io;
