@@ -237,7 +237,10 @@ impl Policy {
 
     /// Whether a driver must read its clock before the first attempt.
     pub fn is_timed(&self) -> bool {
-        self.deadline.is_some() || self.attempt_timeout.is_some() || self.breaker.is_some()
+        self.deadline.is_some()
+            || self.attempt_timeout.is_some()
+            || self.breaker.is_some()
+            || self.hedge.is_some()
     }
 }
 

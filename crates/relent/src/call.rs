@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use relent_core::{
-    AttemptId, Failure, Instant, Launch, Opening, Repeat, Session, Step, Stop, StopReason, Used,
+    AttemptId, Failure, Hedge, Instant, Launch, Opening, Repeat, Session, Step, Stop, StopReason, Used,
 };
 
 use crate::ambient::{AmbientCredit, Bound, Surroundings};
@@ -72,8 +72,10 @@ impl<K> Stage<K> {
 #[derive(Debug)]
 struct Live<K> {
     session: Session,
-    /// What the attempt in flight grants to the calls inside it.
+    /// What the attempt in flight grants to the calls inside it; of several, the one that is no hedge.
     inside: Surroundings,
+    /// Which that is.
+    id: AttemptId,
     /// The first clock reading; `NEVER` before it.
     began: Instant,
     /// What the driver keeps of a call that takes its time.
@@ -149,6 +151,7 @@ impl<H: Handle, K: Default> Call<H, K> {
         let live = Live {
             session,
             inside: first.inside,
+            id: first.launch().id,
             began: first.began.unwrap_or(Instant::NEVER),
             kept: K::default(),
         };
@@ -204,37 +207,98 @@ impl<H: Handle, K: Default> Call<H, K> {
         if let Stage::Live(live) = &mut self.stage { Some(&mut live.kept) } else { None }
     }
 
-    /// When the attempt in flight has to end. Reads the clock where nothing has yet, so that `elapsed` counts from the
+    /// When the attempt in flight has to end, or something else is to be done. Reads the clock where nothing has yet, so that `elapsed` counts from the
     /// first attempt that did not end at once.
     pub(crate) fn ends(&mut self) -> Option<Instant> {
         if self.live().began.is_never() {
             self.live().began = self.shared().timer.now();
         }
-        Some(self.live().session.ends()).filter(|ends| !ends.is_never())
+        let Call { handle, stage: Stage::Live(live) } = self else { return None };
+        let shared = &*handle.retry().shared;
+        let alarm = match shared.policy.hedge() {
+            None => live.session.ends(),
+            Some(_) => live.session.alarm(&shared.context(), shared.timer.now()),
+        };
+        Some(alarm).filter(|ends| !ends.is_never())
     }
 
+    /// The attempt in flight succeeded; hedges beside it have been dropped.
     pub(crate) fn succeeded(&mut self) {
+        let Stage::Live(live) = &self.stage else { return };
+        let (id, used) = (live.id, live.used());
+        self.succeeded_as(id, used);
+    }
+
+    /// So did a hedge.
+    #[cold]
+    pub(crate) fn hedge_succeeded(&mut self, id: AttemptId) {
+        self.succeeded_as(id, Used::Reported(0));
+    }
+
+    #[inline]
+    fn succeeded_as(&mut self, id: AttemptId, used: Used) {
         let Call { handle, stage: Stage::Live(live) } = self else { return };
-        let Some(id) = live.session.running() else { return };
+        if live.session.is_over() {
+            return;
+        }
         let shared = &*handle.retry().shared;
-        // The clock is not read for this; its last reading lets the budget turn its window.
-        let known = (!live.began.is_never()).then(|| live.session.started().max(live.began));
-        let used = live.used();
-        live.session.succeeded(&shared.context(), id, used, known);
+        let context = shared.context();
+        // The clock is not read for this, unless the time is measured; its last reading lets the budget turn its window.
+        let known = match context.latencies {
+            Some(_) => Some(shared.timer.now()),
+            None => (!live.began.is_never()).then(|| live.session.started().max(live.began)),
+        };
+        live.session.succeeded(&context, id, used, known);
         if live.session.launched() > 1 {
-            shared.tell(&Event::Recovered { attempts: live.session.launched() });
+            shared.tell(&Event::Recovered { attempts: live.session.launched(), winner: id.get() });
         }
     }
 
     #[cold]
     pub(crate) fn failed(&mut self, failure: Failure) -> Step {
-        self.ended(failure, Session::failed)
+        let (id, failure) = self.known_of(failure);
+        self.ended(id, failure, Session::failed)
     }
 
     /// The attempt's time came first.
     #[cold]
     pub(crate) fn expired(&mut self, failure: Failure) -> Step {
-        self.ended(failure, Session::expired)
+        let (id, failure) = self.known_of(failure);
+        self.ended(id, failure, Session::expired)
+    }
+
+    /// A hedge failed that granted `inside`.
+    #[cold]
+    pub(crate) fn hedge_failed(&mut self, id: AttemptId, inside: &Surroundings, failure: Failure) -> Step {
+        self.ended(id, doubt(inside, failure), Session::failed)
+    }
+
+    /// A hedge's time came first.
+    #[cold]
+    pub(crate) fn hedge_expired(&mut self, id: AttemptId, inside: &Surroundings, failure: Failure) -> Step {
+        self.ended(id, doubt(inside, failure), Session::expired)
+    }
+
+    /// The time that [`ends`](Call::ends) named has come: what is to be done? Only for calls that may be hedged.
+    #[cold]
+    pub(crate) fn alarm_came(&mut self) -> Alarm {
+        let Call { handle, stage: Stage::Live(live) } = self else { return Alarm::Nothing };
+        let shared = &*handle.retry().shared;
+        let now = shared.timer.now();
+        if let Some(id) = live.session.overdue(now) {
+            return if id == live.id { Alarm::Expired } else { Alarm::HedgeExpired(id) };
+        }
+        match live.session.hedge(&shared.context(), now) {
+            Hedge::Launch(launch) => {
+                shared.tell(&Event::Hedged { attempt: launch.number });
+                Alarm::Hedge(launch, granted(&launch, shared.timer.is_system()))
+            }
+            Hedge::Refused(reason) => {
+                shared.tell(&Event::HedgeRefused { reason });
+                Alarm::Nothing
+            }
+            Hedge::NotYet => Alarm::Nothing,
+        }
     }
 
     /// The wait is over.
@@ -252,17 +316,27 @@ impl<H: Handle, K: Default> Call<H, K> {
         step
     }
 
+    /// Whether several attempts may be in flight.
+    #[inline]
+    pub(crate) fn may_be_hedged(&self) -> bool {
+        self.shared().policy.hedge().is_some()
+    }
+
     pub(crate) fn elapsed(&self) -> Duration {
         let began = self.stage.live().map_or(Instant::NEVER, |live| live.began);
         if began.is_never() { Duration::ZERO } else { self.shared().timer.now().since(began) }
     }
 
-    fn ended(&mut self, failure: Failure, input: Input) -> Step {
+    /// The attempt that is no hedge, and what the calls inside it add to its failure.
+    fn known_of(&mut self, failure: Failure) -> (AttemptId, Failure) {
+        let live = self.live();
+        (live.id, doubt(&live.inside, failure).used(live.used()))
+    }
+
+    fn ended(&mut self, id: AttemptId, failure: Failure, input: Input) -> Step {
         let Call { handle, stage: Stage::Live(live) } = self else {
             panic!("only a call that is under way has an attempt")
         };
-        let id = live.session.running().expect("an attempt is in flight");
-        let failure = live.doubt(failure).used(live.used());
         let shared = &*handle.retry().shared;
         let now = shared.timer.now();
         live.began = live.began.min(now);
@@ -354,13 +428,9 @@ impl<K> Live<K> {
     /// Remembers what the attempt that a step launches grants.
     fn remember(&mut self, step: &Step, system: bool) {
         if let Step::Launch(launch) = step {
-            self.inside = Surroundings::new(launch.left, Bound::at(launch.ends_below())).on(system);
+            self.inside = granted(launch, system);
+            self.id = launch.id;
         }
-    }
-
-    /// Where a call inside the attempt may have been executed without an answer, so may the attempt.
-    fn doubt(&self, failure: Failure) -> Failure {
-        if self.inside.is_ambiguous() { failure.ambiguous() } else { failure }
     }
 
     /// How much of what it was told the attempt in flight has used.
@@ -368,6 +438,28 @@ impl<K> Live<K> {
         let told = self.session.told();
         Used::Reported(told.saturating_sub(self.inside.left().unwrap_or(told)))
     }
+}
+
+/// What the alarm of a call means that may be hedged.
+pub(crate) enum Alarm {
+    /// Nothing is to be done yet.
+    Nothing,
+    /// The time of the attempt is up.
+    Expired,
+    /// The time of a hedge is up.
+    HedgeExpired(AttemptId),
+    /// Another attempt is to start beside those in flight; what it grants.
+    Hedge(Launch, Surroundings),
+}
+
+/// What an attempt grants to the calls inside it.
+fn granted(launch: &Launch, system: bool) -> Surroundings {
+    Surroundings::new(launch.left, Bound::at(launch.ends_below())).on(system)
+}
+
+/// Where a call inside an attempt may have been executed without an answer, so may the attempt.
+fn doubt(inside: &Surroundings, failure: Failure) -> Failure {
+    if inside.is_ambiguous() { failure.ambiguous() } else { failure }
 }
 
 /// One of the session's two ways to hear of a failed attempt.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use relent_core::{Failure, Stop, WaitOrigin};
+use relent_core::{Failure, Stop, StopReason, WaitOrigin};
 
 /// One thing that happened to a call. First tries that succeed are silent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,10 +26,22 @@ pub enum Event {
         /// Whose word it follows.
         origin: WaitOrigin,
     },
-    /// The call succeeded after a retry.
+    /// The call succeeded after a retry or a hedge.
     Recovered {
         /// Attempts made.
         attempts: u32,
+        /// The number of the one that succeeded.
+        winner: u32,
+    },
+    /// A hedge: another attempt starts beside one that takes long.
+    Hedged {
+        /// Its number.
+        attempt: u32,
+    },
+    /// A hedge was due and is not made. The attempts in flight go on.
+    HedgeRefused {
+        /// Who refused it.
+        reason: StopReason,
     },
     /// The call gave up.
     Stopped(Stop),

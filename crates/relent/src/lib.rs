@@ -103,10 +103,10 @@ pub use handles::Handles;
 #[cfg(feature = "tower")]
 pub use layer::{Attempts, ReadyCall, RetryLayer, RetryService};
 pub use relent_core::{
-    Backoff, BadGrpcCode, BadStatus, Budget, Cause, Deposit, Failure, Grant, GrpcCode, Health, Hint, Instant,
-    Jitter, Nested, Permit, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, Repeat,
-    RepeatRule, RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope, TokenClass, Used, Verdict,
-    WaitOrigin, defaults,
+    Backoff, BadGrpcCode, BadStatus, Budget, Cause, Deposit, Failure, Grant, GrpcCode, Health, HedgeConfig,
+    HedgeDelay, Hint, Hold, Instant, Jitter, Nested, Permit, Policy, PolicyBuilder, PolicyError, Ratio,
+    RatioConfig, RatioError, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope,
+    TokenClass, Used, Verdict, WaitOrigin, defaults,
 };
 pub use retry::Retry;
 pub use run::{Operation, Run, Until};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use relent_core::{Budget, Context, Instant, NoCredit, Opening, Policy, Repeat};
+use relent_core::{Budget, Context, HedgeConfig, HedgeDelay, Instant, NoCredit, Opening, Policy, Repeat};
 
 use crate::ambient::{AmbientCredit, Bound, Surroundings};
 use crate::attempt::Attempt;
@@ -207,7 +207,11 @@ impl<C, T> fmt::Debug for Retry<C, T> {
 }
 
 fn plain<T: Clock>(policy: &Policy, timer: &T) -> Option<Plain> {
-    if policy.breaker().is_some() || (policy.is_timed() && !timer.is_system()) {
+    let measured = |hedge: &HedgeConfig| matches!(hedge.delay, HedgeDelay::Quantile { .. });
+    if policy.breaker().is_some()
+        || policy.hedge().is_some_and(measured)
+        || (policy.is_timed() && !timer.is_system())
+    {
         return None;
     }
     let unshared = Handles::unpaid();

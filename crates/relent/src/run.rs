@@ -1,5 +1,7 @@
 //! The async driver: `retry.run(operation).await`.
 
+mod hedged;
+mod hedges;
 mod until;
 
 pub use until::Until;
@@ -18,6 +20,7 @@ use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
 use crate::retry::Retry;
 use crate::timer::{Clock, Timer, poll_until};
+use hedges::Hedges;
 
 impl<C, T: Clock> Retry<C, T> {
     /// Runs `operation` until it succeeds or the policy says stop. Handing it over is your word that it may be repeated;
@@ -81,6 +84,8 @@ pin_project! {
         phase: Phase,
         #[pin]
         attempt: Option<Fut>,
+        // Attempts beside it; a box, since most calls have none.
+        hedges: Option<Box<Hedges<Fut>>>,
         #[pin]
         sleep: Option<<H::Timer as Timer>::Sleep>,
     }
@@ -91,6 +96,7 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
+            *this.hedges = None;
             end_attempt(this.call, this.attempt);
         }
     }
@@ -117,7 +123,7 @@ where
     #[inline]
     pub(crate) fn new(handle: H, operation: F) -> Self {
         let call = Call::new(handle, Repeat::Yes);
-        Run { call, operation, phase: Phase::Plain, attempt: None, sleep: None }
+        Run { call, operation, phase: Phase::Plain, attempt: None, hedges: None, sleep: None }
     }
 
     /// Repeats only what was provably not executed (a refused connection, [`Verdict::Unprocessed`]): for operations that
@@ -291,6 +297,9 @@ where
     fn poll_attempt(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, Step>> {
         let this = self.as_mut().project();
         let attempt = this.attempt;
+        if this.hedges.is_some() && attempt.is_none() {
+            return self.poll_hedged(cx);
+        }
         let outcome = this.call.inside().enter(|| poll_to_its_end(attempt, cx));
         self.ended(outcome, cx)
     }
@@ -304,6 +313,7 @@ where
         let this = self.as_mut().project();
         match outcome {
             Poll::Ready(Ok(value)) => {
+                *this.hedges = None;
                 this.call.succeeded();
                 self.succeed();
                 Poll::Ready(Ok(value))
@@ -313,6 +323,7 @@ where
                 failures(this.call).add(error);
                 Poll::Ready(Err(this.call.failed(failure)))
             }
+            Poll::Pending if this.call.may_be_hedged() => self.poll_hedged(cx),
             Poll::Pending => self.poll_time(cx).map(Err),
         }
     }
@@ -361,9 +372,15 @@ where
                 None
             }
             Step::Wait { until } => {
-                *this.phase = if this.attempt.is_some() { Phase::Attempt } else { Phase::Wait };
-                let sleep = this.call.shared().timer.sleep_until(until);
-                this.sleep.set(Some(sleep));
+                let hedged = this.hedges.as_ref().is_some_and(|hedges| !hedges.is_empty());
+                if hedged || this.attempt.is_some() {
+                    *this.phase = Phase::Attempt;
+                    this.sleep.set(None);
+                } else {
+                    *this.phase = Phase::Wait;
+                    let sleep = this.call.shared().timer.sleep_until(until);
+                    this.sleep.set(Some(sleep));
+                }
                 None
             }
             Step::Stop(stop) => Some(stop),
@@ -373,6 +390,7 @@ where
     #[cold]
     fn cancel(mut self: Pin<&mut Self>) -> RetryError<E> {
         let this = self.as_mut().project();
+        *this.hedges = None;
         end_attempt(this.call, this.attempt);
         let stop = this.call.cancel();
         self.give_up(stop)
@@ -387,6 +405,8 @@ where
     fn give_up(self: Pin<&mut Self>, stop: Stop) -> RetryError<E> {
         let mut this = self.project();
         *this.phase = Phase::Done;
+        *this.hedges = None;
+        end_attempt(this.call, this.attempt.as_mut());
         this.sleep.set(None);
         let failures = this.call.kept().and_then(Option::take).unwrap_or_else(|| Failures::new(false));
         RetryError::new(stop, this.call.elapsed(), failures)

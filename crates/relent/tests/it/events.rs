@@ -63,8 +63,11 @@ fn a_first_try_that_succeeds_is_silent() {
 
 #[test]
 fn a_call_that_recovers() {
-    let expected =
-        [failed(1, TRANSIENT), waiting(1, 10, WaitOrigin::Backoff), Event::Recovered { attempts: 2 }];
+    let expected = [
+        failed(1, TRANSIENT),
+        waiting(1, 10, WaitOrigin::Backoff),
+        Event::Recovered { attempts: 2, winner: 2 },
+    ];
     assert_eq!(Heard::of(|| unbounded(3), &[TRANSIENT]), expected);
 }
 
@@ -82,7 +85,10 @@ fn a_call_that_gives_up() {
 #[test]
 fn a_free_repeat_is_a_failure_without_a_wait() {
     let stale = Failure::new(Verdict::Unprocessed).free();
-    assert_eq!(Heard::of(|| unbounded(2), &[stale]), [failed(1, stale), Event::Recovered { attempts: 2 }]);
+    assert_eq!(
+        Heard::of(|| unbounded(2), &[stale]),
+        [failed(1, stale), Event::Recovered { attempts: 2, winner: 2 }]
+    );
 }
 
 #[test]
@@ -122,7 +128,7 @@ fn a_timeout_is_a_failure_like_another() {
     let expected = [
         failed(1, Failure::timed_out()),
         waiting(1, 10, WaitOrigin::Backoff),
-        Event::Recovered { attempts: 2 },
+        Event::Recovered { attempts: 2, winner: 2 },
     ];
     assert_eq!(heard.events(), expected);
 }

@@ -1,0 +1,85 @@
+//! What the async driver does while a call has, or may get, several attempts in flight.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use relent_core::{AttemptId, Failure, Launch, Step};
+
+use super::hedges::{Ended, Hedges};
+use super::{Operation, Run, end_attempt, failures};
+use crate::ambient::Surroundings;
+use crate::attempt::Attempt;
+use crate::call::{Alarm, Handle};
+use crate::classify::Classify;
+use crate::timer::{Timer, poll_until};
+
+impl<H, F, Fut, V, E> Run<H, F, Fut, E>
+where
+    H: Handle,
+    H::Timer: Timer,
+    H::Classifier: Classify<E>,
+    F: Operation<Future = Fut>,
+    Fut: Future<Output = Result<V, E>>,
+{
+    /// The first attempt is pending, or has failed while others go on: polls these, and then the time.
+    #[cold]
+    pub(super) fn poll_hedged(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, Step>> {
+        loop {
+            let this = self.as_mut().project();
+            if let Some(hedges) = this.hedges
+                && let Poll::Ready(ended) = hedges.poll(cx)
+            {
+                return Poll::Ready(self.hedge_ended(ended));
+            }
+            let Some(at) = this.call.ends() else { return Poll::Pending };
+            ready!(poll_until(&this.call.shared().timer, at, this.sleep, cx));
+            match this.call.alarm_came() {
+                Alarm::Nothing => {}
+                Alarm::Hedge(launch, inside) => self.as_mut().start_hedge(&launch, inside),
+                Alarm::Expired => {
+                    end_attempt(this.call, this.attempt);
+                    failures(this.call).timed_out();
+                    return Poll::Ready(Err(this.call.expired(Failure::timed_out())));
+                }
+                Alarm::HedgeExpired(id) => {
+                    return Poll::Ready(Err(self.hedge_expired(id)));
+                }
+            }
+        }
+    }
+
+    fn start_hedge(self: Pin<&mut Self>, launch: &Launch, inside: Surroundings) {
+        let this = self.project();
+        let operation = this.operation;
+        let hedges = this.hedges.get_or_insert_with(|| Box::new(Hedges::new()));
+        hedges.start(launch, inside, || operation.start(Attempt::new(launch)));
+    }
+
+    fn hedge_ended(mut self: Pin<&mut Self>, ended: Ended<Result<V, E>>) -> Result<V, Step> {
+        let this = self.as_mut().project();
+        let Ended { id, inside, outcome } = ended;
+        match outcome {
+            Ok(value) => {
+                // The losers are gone before anybody hears of the success.
+                *this.hedges = None;
+                end_attempt(this.call, this.attempt);
+                this.call.hedge_succeeded(id);
+                self.succeed();
+                Ok(value)
+            }
+            Err(error) => {
+                let failure = this.call.handle().retry().classify.classify(&error);
+                failures(this.call).add(error);
+                Err(this.call.hedge_failed(id, &inside, failure))
+            }
+        }
+    }
+
+    fn hedge_expired(self: Pin<&mut Self>, id: AttemptId) -> Step {
+        let this = self.project();
+        let ended = this.hedges.as_mut().and_then(|hedges| hedges.end(id));
+        let inside = ended.unwrap_or(Surroundings::NONE);
+        failures(this.call).timed_out();
+        this.call.hedge_expired(id, &inside, Failure::timed_out())
+    }
+}
