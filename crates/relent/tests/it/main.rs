@@ -13,6 +13,7 @@ mod dropping;
 mod error;
 mod events;
 mod handles;
+mod hedging;
 #[cfg(feature = "reqwest")]
 mod http;
 #[cfg(feature = "tower")]
