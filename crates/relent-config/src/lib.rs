@@ -51,6 +51,10 @@
 //! | `deadline` | `"15s"` | the bound of the whole call, waits included, or `"none"` |
 //! | `min_attempt_time` | `"1ms"` | what an attempt needs at least, to be worth starting |
 //! | `throttled_base` | `"1s"` | the hint that a throttling answer without one counts as |
+//! | `throttled.base` | `"1s"` | the same as `throttled_base`; one of them may stand there |
+//! | `throttled.cap` | none | what that grows to, by the multiplier, where one call is throttled again and again |
+//! | `throttled.attempts` | attempts | attempts in all, where the last one was throttled |
+//! | `attempts_on` | `{}` | attempts in all, where the last one failed for this cause: `{ connect = 2, 503 = 2 }` |
 //! | `max_hint` | `"30s"` | the longest hint that is waited out |
 //! | `budget.ratio` | `0.1` | retries per successful call; `budget = "none"` for no budget |
 //! | `budget.window` | `"10s"` | the sliding window of that |

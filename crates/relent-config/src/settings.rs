@@ -74,6 +74,9 @@ fn values(policy: &Policy) -> Vec<Row> {
         ("deadline", &["deadline"], bound(policy.deadline())),
         ("min_attempt_time", &["min_attempt_time"], format_duration(policy.min_attempt_time())),
         ("throttled_base", &["throttled_base"], format_duration(policy.throttled_base())),
+        ("throttled.cap", &["throttled.cap"], throttled_cap(policy)),
+        ("throttled.attempts", &["throttled.attempts"], throttled_attempts(policy)),
+        ("attempts_on", &["attempts_on"], attempts_on(policy)),
         ("max_hint", &["max_hint"], format_duration(policy.max_hint())),
         ("max_waiting", &["max_waiting"], policy.max_waiting().to_string()),
         ("repeat", &["repeat"], repeat(policy.repeat()).to_owned()),
@@ -131,6 +134,20 @@ fn breaker(policy: &Policy) -> String {
         ),
         None => "none".to_owned(),
     }
+}
+
+fn throttled_cap(policy: &Policy) -> String {
+    policy.throttled().cap.map_or("none".to_owned(), format_duration)
+}
+
+fn throttled_attempts(policy: &Policy) -> String {
+    policy.throttled().attempts.unwrap_or(policy.attempts()).to_string()
+}
+
+fn attempts_on(policy: &Policy) -> String {
+    let limits: Vec<String> =
+        policy.attempt_limits().map(|(cause, attempts)| format!("{cause} = {attempts}")).collect();
+    if limits.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", limits.join(", ")) }
 }
 
 fn jitter(jitter: Jitter) -> String {

@@ -42,11 +42,13 @@ pub use outcome::{Cause, Failure, Health, Hint, StopScope, Used, Verdict};
 pub use policy::{
     BadGrpcCode, BadStatus, BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, HedgeConfig, HedgeDelay,
     Hold, Nested, Policy, PolicyBuilder, PolicyError, RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig,
-    RetryOn, ThrottleConfig, WindowedConfig,
+    RetryOn, ThrottleConfig, ThrottledConfig, WindowedConfig,
 };
 pub use ratio::{Ratio, RatioError};
 pub use rng::{Random, Rng};
-pub use session::{AttemptId, Context, Hedge, Launch, Opening, Session, Step, Stop, StopReason, WaitOrigin};
+pub use session::{
+    AttemptId, Context, Hedge, Launch, Opening, Past, Session, Step, Stop, StopReason, WaitOrigin,
+};
 pub use sync::{Lock, Locks};
 pub use time::Instant;
 pub use waiting::{FreeRepeats, WaitingRoom};

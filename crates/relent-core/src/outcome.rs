@@ -247,6 +247,39 @@ impl Failure {
     pub const fn is_ambiguous(&self) -> bool {
         self.ambiguous
     }
+
+    /// What the server asked to wait, if it did.
+    #[must_use]
+    pub const fn asked(&self) -> Option<Hint> {
+        self.hint
+    }
+
+    /// How far the peer's "do not retry this" reaches, if it said so.
+    #[must_use]
+    pub const fn stopped(&self) -> Option<StopScope> {
+        self.stop
+    }
+
+    /// What it says about the target's health.
+    #[must_use]
+    pub const fn target(&self) -> Health {
+        self.health
+    }
+
+    /// The same failure with another verdict; all else stays, health and hint included. One that may have been executed
+    /// is at most transient, whatever is asked for.
+    #[must_use]
+    pub const fn with_verdict(mut self, verdict: Verdict) -> Failure {
+        self.verdict = match verdict {
+            Verdict::Unprocessed if self.ambiguous => Verdict::Transient,
+            _ => verdict,
+        };
+        self.free &= matches!(verdict, Verdict::Unprocessed);
+        if let Verdict::Throttled { hint: Some(hint) } = verdict {
+            self.hint = Some(hint);
+        }
+        self
+    }
 }
 
 impl From<Verdict> for Failure {

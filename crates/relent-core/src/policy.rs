@@ -2,6 +2,7 @@
 
 mod budget;
 mod builder;
+mod class;
 mod error;
 mod hedge;
 mod retry_on;
@@ -10,6 +11,7 @@ pub use budget::{
     BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, RatioConfig, ThrottleConfig, WindowedConfig,
 };
 pub use builder::PolicyBuilder;
+pub use class::ThrottledConfig;
 pub use error::PolicyError;
 pub use hedge::{HedgeConfig, HedgeDelay, Hold};
 pub use retry_on::{BadGrpcCode, BadStatus, RetryOn};
@@ -107,7 +109,8 @@ pub struct Policy {
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
     min_attempt_time: Duration,
-    throttled_base: Duration,
+    throttled: ThrottledConfig,
+    limits: class::AttemptLimits,
     max_hint: Duration,
     budget: Option<BudgetConfig>,
     breaker: Option<RetriesOnlyConfig>,
@@ -173,11 +176,6 @@ impl Policy {
     /// What an attempt needs at least, to be worth starting before the deadline.
     pub fn min_attempt_time(&self) -> Duration {
         self.min_attempt_time
-    }
-
-    /// The hint that a throttling answer without one counts as.
-    pub fn throttled_base(&self) -> Duration {
-        self.throttled_base
     }
 
     /// The longest hint that is waited out.

@@ -4,10 +4,12 @@ mod decide;
 mod flights;
 mod ledger;
 mod opening;
+mod past;
 mod step;
 
 pub use flights::Hedge;
 pub use opening::Opening;
+pub use past::Past;
 pub use step::{AttemptId, Launch, Step, Stop, StopReason, WaitOrigin};
 
 use alloc::boxed::Box;
@@ -139,6 +141,8 @@ struct Troubles {
     permit: Option<Permit>,
     /// What the server asked for with the last failure, in nanoseconds and one more; 0 if it did not ask.
     hint: u64,
+    /// The last failure, for the attempt after it.
+    past: Past,
     /// Why the call ended.
     reason: Option<StopReason>,
     /// What only a hedged call needs.
@@ -439,7 +443,8 @@ impl Session {
         let can_retry = self.can_retry(context.policy);
         let hedges = self.hedges_left(context);
         let left = self.ledger.tell(context.policy.nested(), can_retry, hedges, context.credit);
-        Step::Launch(Launch::new(self.launched, now, self.alarm, left))
+        let past = self.troubles().past.ambiguous(self.ambiguous);
+        Step::Launch(Launch { past, ..Launch::new(self.launched, now, self.alarm, left) })
     }
 
     /// Step 0: budget, breaker, credit and the call's own memory hear what became of the attempt.
@@ -454,6 +459,7 @@ impl Session {
         self.ambiguous |= failure.ambiguous;
         self.replayable &= failure.replayable;
         self.release();
+        self.troubles().past = Past::of(failure);
         self.troubles().hint = failure.hint.map_or(0, |hint| nanos(hint.wait).saturating_add(1));
         if let Some(budget) = context.budget {
             budget.on_failure(decide::verdict_by(failure, context), health, now);

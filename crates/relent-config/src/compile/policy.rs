@@ -1,6 +1,7 @@
 //! `[policy.NAME]`: its fields, each by name, into a builder.
 
 mod backoff;
+mod class;
 mod contradiction;
 mod draft;
 mod handles;
@@ -22,7 +23,7 @@ pub(super) type Spans = Vec<(&'static str, Range<usize>)>;
 type Reader = fn(&mut Draft, &Item<'_>, &mut Report) -> Option<()>;
 
 /// Every field of a policy.
-const READERS: [(&str, Reader); 16] = [
+const READERS: [(&str, Reader); 18] = [
     ("attempts", |d, item, report| item.whole("3", report).map(|v| d.set(|b| b.attempts(v)))),
     ("backoff", backoff::read),
     ("attempt_timeout", |d, item, report| {
@@ -36,7 +37,8 @@ const READERS: [(&str, Reader); 16] = [
         Some(())
     }),
     ("min_attempt_time", |d, item, report| item.length(report).map(|v| d.set(|b| b.min_attempt_time(v)))),
-    ("throttled_base", |d, item, report| item.length(report).map(|v| d.set(|b| b.throttled_base(v)))),
+    ("throttled_base", |d, item, report| item.length(report).map(|v| d.throttled.base = v)),
+    ("throttled", class::read_throttled),
     ("max_hint", |d, item, report| item.length(report).map(|v| d.set(|b| b.max_hint(v)))),
     ("budget", handles::read_budget),
     ("breaker", handles::read_breaker),
@@ -44,6 +46,7 @@ const READERS: [(&str, Reader); 16] = [
     ("repeat", |d, item, report| item.choice(&REPEAT, report).map(|v| d.set(|b| b.repeat(v)))),
     ("repeat_reason", read_reason),
     ("retry_on", retry_on::read),
+    ("attempts_on", class::read_attempts_on),
     ("nested", |d, item, report| item.choice(&NESTED, report).map(|v| d.set(|b| b.nested(v)))),
     ("replay_limit", |d, item, report| item.size(report).map(|v| d.set(|b| b.replay_limit(v)))),
     ("replay_total", |d, item, report| item.size(report).map(|v| d.set(|b| b.replay_total(v)))),
@@ -60,7 +63,11 @@ const NESTED: [(&str, Nested); 3] =
     [("credit", Nested::Credit), ("pass-through", Nested::PassThrough), ("allow", Nested::Allow)];
 
 /// The fields of inner tables, for who writes them a level too high.
-const INNER: [(&str, &[&str]); 2] = [("backoff", &backoff::FIELDS), ("budget", &handles::BUDGET_FIELDS)];
+const INNER: [(&str, &[&str]); 3] = [
+    ("backoff", &backoff::FIELDS),
+    ("budget", &handles::BUDGET_FIELDS),
+    ("throttled", &class::THROTTLED_FIELDS),
+];
 
 /// The longest reason.
 const LONGEST_REASON: usize = 1000;

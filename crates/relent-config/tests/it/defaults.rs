@@ -34,14 +34,14 @@ fn the_reserve_in_the_sample_is_the_default_one() {
 /// The reader itself says which fields there are.
 #[test]
 fn every_field_is_in_the_sample() {
-    let breaker = "breaker = { retries_only = { colour = 1 } }\nbackoff = { colour = 1, jitter = { colour = 1 } }\nbudget = { colour = 1 }";
+    let breaker = "breaker = { retries_only = { colour = 1 } }\nbackoff = { colour = 1, jitter = { colour = 1 } }\nthrottled = { colour = 1 }\nbudget = { colour = 1 }";
     let text = format!(
         "version = 1\ncolour = 1\n[proxy]\ncolour = 1\n[policy.a]\ncolour = 1\n{breaker}\n[upstream.a]\ncolour = 1\n[[route]]\ncolour = 1\n"
     );
     let errors = parse("f", &text).expect_err("colour is no field");
     let lists: Vec<_> =
         errors.iter().filter_map(|fault| fault.mend()?.strip_prefix("its fields are ")).collect();
-    assert_eq!(lists.len(), 9, "a list for each table: {errors}");
+    assert_eq!(lists.len(), 10, "a list for each table: {errors}");
     for field in lists.iter().flat_map(|list| list.split(", ")).map(|field| field.trim_matches('`')) {
         let uses = [format!("{field} = "), format!("[{field}]"), format!("[{field}."), format!(".{field}]")];
         assert!(uses.iter().any(|used| SAMPLE.contains(used)), "{field} is not in the sample");
@@ -76,7 +76,7 @@ fn the_documented_defaults_are_the_defaults() {
             assert_eq!(policy, Policy::default(), "{field}");
         }
     }
-    assert_eq!(rows, 38, "rows with a default that the file could write");
+    assert_eq!(rows, 40, "rows with a default that the file could write");
 }
 
 const REST_OF_A_PROXY: &str =

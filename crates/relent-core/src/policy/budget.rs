@@ -81,9 +81,9 @@ impl BudgetConfig {
     /// Its length of time and that field's name, or zero.
     pub(super) fn length(&self) -> (&'static str, Duration) {
         match self {
-            BudgetConfig::Ratio(config) => ("window", config.window),
+            BudgetConfig::Ratio(config) => ("budget.window", config.window),
             BudgetConfig::Windowed(config) => ("ttl", config.ttl),
-            _ => ("window", Duration::ZERO),
+            _ => ("budget.window", Duration::ZERO),
         }
     }
 
@@ -91,7 +91,7 @@ impl BudgetConfig {
     pub(super) fn check(&self) -> Result<(), PolicyError> {
         match self {
             BudgetConfig::Ratio(config) => {
-                above_zero("window", !config.window.is_zero())?;
+                above_zero("budget.window", !config.window.is_zero())?;
                 share(config.ratio)
             }
             BudgetConfig::Windowed(config) => above_zero("ttl", !config.ttl.is_zero()),

@@ -2,12 +2,13 @@
 
 use core::time::Duration;
 
+use super::class::AttemptLimits;
 use super::{
     BudgetConfig, HedgeConfig, Hold, Nested, Policy, PolicyError, RatioConfig, RepeatRule, RetriesOnlyConfig,
-    RetryOn,
+    RetryOn, ThrottledConfig,
 };
 use crate::time::nanos;
-use crate::{Backoff, Jitter, Ratio, defaults};
+use crate::{Backoff, Cause, Jitter, Ratio, defaults};
 
 /// The longest length a policy takes.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -88,7 +89,28 @@ impl PolicyBuilder {
 
     /// The hint that a throttling answer without one counts as (default 1 s).
     pub fn throttled_base(mut self, wait: Duration) -> Self {
-        self.0.throttled_base = wait;
+        self.0.throttled.base = wait;
+        self
+    }
+
+    /// How throttled failures are retried: waits of their own, and fewer attempts (default [`ThrottledConfig::default`]).
+    pub fn throttled(mut self, throttled: ThrottledConfig) -> Self {
+        self.0.throttled = throttled;
+        self
+    }
+
+    /// Fewer attempts in all, the first included, for calls whose last attempt failed for this cause (default: no such
+    /// limit). Once for each cause; a second time replaces the first.
+    ///
+    /// ```
+    /// use relent_core::{Cause, Policy};
+    ///
+    /// let policy = Policy::builder().attempts(5).attempts_on(Cause::Connect, 2).build()?;
+    /// assert_eq!((policy.attempts_on(Cause::Connect), policy.attempts_on(Cause::Reset)), (Some(2), None));
+    /// # Ok::<(), relent_core::PolicyError>(())
+    /// ```
+    pub fn attempts_on(mut self, cause: Cause, attempts: u32) -> Self {
+        self.0.limits.set(cause, attempts);
         self
     }
 
@@ -177,6 +199,7 @@ impl PolicyBuilder {
         check_lengths(&policy)?;
         check_backoff(&policy.backoff)?;
         check_time(&policy)?;
+        super::class::check(&policy)?;
         check_handles(&policy)?;
         super::hedge::check(&policy)?;
         let (limit, total) = (policy.replay_limit, policy.replay_total);
@@ -203,11 +226,12 @@ fn check_lengths(policy: &Policy) -> Result<(), PolicyError> {
         ("attempt_timeout", policy.attempt_timeout.unwrap_or_default()),
         ("deadline", policy.deadline.unwrap_or_default()),
         ("min_attempt_time", policy.min_attempt_time),
-        ("throttled_base", policy.throttled_base),
+        ("throttled_base", policy.throttled.base),
+        ("throttled.cap", policy.throttled.cap.unwrap_or_default()),
         ("max_hint", policy.max_hint),
         ("hedge.delay", policy.hedge.map_or(Duration::ZERO, |hedge| hedge.least_delay())),
-        policy.budget.as_ref().map_or(("window", Duration::ZERO), BudgetConfig::length),
-        ("window", policy.breaker.map_or(Duration::ZERO, |b| b.window)),
+        policy.budget.as_ref().map_or(("budget.window", Duration::ZERO), BudgetConfig::length),
+        ("breaker.window", policy.breaker.map_or(Duration::ZERO, |b| b.window)),
     ];
     match lengths.into_iter().find(|(_, value)| *value > LONGEST) {
         Some((field, value)) => Err(PolicyError::TooLong { field, value }),
@@ -259,10 +283,6 @@ fn check_time(policy: &Policy) -> Result<(), PolicyError> {
     {
         return Err(PolicyError::FirstWaitBeyondDeadline { base, deadline });
     }
-    if policy.throttled_base > policy.max_hint {
-        let (throttled_base, max_hint) = (policy.throttled_base, policy.max_hint);
-        return Err(PolicyError::ThrottledBaseAboveMaxHint { throttled_base, max_hint });
-    }
     Ok(())
 }
 
@@ -272,7 +292,7 @@ fn check_handles(policy: &Policy) -> Result<(), PolicyError> {
     }
     if let Some(breaker) = policy.breaker {
         if breaker.window.is_zero() {
-            return Err(PolicyError::Zero("window"));
+            return Err(PolicyError::Zero("breaker.window"));
         }
         if breaker.minimum_calls == 0 {
             return Err(PolicyError::Zero("minimum_calls"));
@@ -302,7 +322,8 @@ impl Default for PolicyBuilder {
             attempt_timeout: Some(defaults::ATTEMPT_TIMEOUT),
             deadline: Some(defaults::DEADLINE),
             min_attempt_time: defaults::MIN_ATTEMPT_TIME,
-            throttled_base: defaults::THROTTLED_BASE,
+            throttled: ThrottledConfig::default(),
+            limits: AttemptLimits::default(),
             max_hint: defaults::MAX_HINT,
             budget: Some(RatioConfig::new(defaults::BUDGET_RATIO).into()),
             breaker: None,

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::Ratio;
+use crate::{Cause, Ratio};
 
 /// Why a policy can't be built: what contradicts what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +84,31 @@ pub enum PolicyError {
         /// The longest hint that is waited out.
         max_hint: Duration,
     },
+    /// `throttled.cap` is below its base.
+    ThrottledCapBelowBase {
+        /// The cap.
+        cap: Duration,
+        /// The base.
+        base: Duration,
+    },
+    /// `throttled.cap` is above `max_hint`: a wait that grows to it would end the call.
+    ThrottledCapAboveMaxHint {
+        /// The cap.
+        cap: Duration,
+        /// The longest hint that is waited out.
+        max_hint: Duration,
+    },
+    /// A limit for one class of failures is above `attempts`, which goes before it.
+    LimitAboveAttempts {
+        /// `throttled.attempts` or `attempts_on`.
+        field: &'static str,
+        /// The limit.
+        limit: u32,
+        /// `attempts`.
+        attempts: u32,
+    },
+    /// `attempts_on` names a cause that `retry_on` does not.
+    LimitOnNotRetried(Cause),
     /// One call may keep more than all calls together.
     ReplayLimitAboveTotal {
         /// `replay_limit`, in bytes.
@@ -129,6 +154,11 @@ impl PolicyError {
             PolicyError::HedgeQuantileOutOfRange(_) => "hedge.quantile",
             PolicyError::HedgeDelayTooLong { .. } => "hedge.delay",
             PolicyError::ThrottledBaseAboveMaxHint { .. } => "throttled_base",
+            PolicyError::ThrottledCapBelowBase { .. } | PolicyError::ThrottledCapAboveMaxHint { .. } => {
+                "throttled.cap"
+            }
+            PolicyError::LimitAboveAttempts { field, .. } => field,
+            PolicyError::LimitOnNotRetried(_) => "attempts_on",
             PolicyError::ReplayLimitAboveTotal { .. } => "replay_limit",
             PolicyError::BudgetRatioAboveOne(_) => "ratio",
             PolicyError::MaxTokensOutOfRange(_) => "max_tokens",
@@ -159,6 +189,10 @@ impl PolicyError {
             PolicyError::HedgeQuantileOutOfRange(_) => "take a share between 0 and 1, such as 0.95",
             PolicyError::HedgeDelayTooLong { .. } => "lower hedge.delay",
             PolicyError::ThrottledBaseAboveMaxHint { .. } => "lower throttled_base or raise max_hint",
+            PolicyError::ThrottledCapBelowBase { .. } => "raise throttled.cap or lower its base",
+            PolicyError::ThrottledCapAboveMaxHint { .. } => "lower throttled.cap or raise max_hint",
+            PolicyError::LimitAboveAttempts { .. } => "lower it or raise attempts",
+            PolicyError::LimitOnNotRetried(_) => "leave it out, or add the cause to retry_on",
             PolicyError::ReplayLimitAboveTotal { .. } => "lower replay_limit or raise replay_total",
             PolicyError::BudgetRatioAboveOne(_) => "take a share from 0 to 1, such as 0.1",
             PolicyError::MaxTokensOutOfRange(_) => "take 1 to 1000, as gRPC does",
@@ -202,6 +236,18 @@ impl fmt::Display for PolicyError {
             }
             PolicyError::ThrottledBaseAboveMaxHint { throttled_base, max_hint } => {
                 write!(f, "throttled_base {throttled_base:?} is above max_hint {max_hint:?}")
+            }
+            PolicyError::ThrottledCapBelowBase { cap, base } => {
+                write!(f, "throttled.cap {cap:?} is below throttled_base {base:?}")
+            }
+            PolicyError::ThrottledCapAboveMaxHint { cap, max_hint } => {
+                write!(f, "throttled.cap {cap:?} is above max_hint {max_hint:?}")
+            }
+            PolicyError::LimitAboveAttempts { field, limit, attempts } => {
+                write!(f, "{field} {limit} is above attempts {attempts}")
+            }
+            PolicyError::LimitOnNotRetried(cause) => {
+                write!(f, "attempts_on limits {cause}, which retry_on does not list")
             }
             PolicyError::ReplayLimitAboveTotal { limit, total } => {
                 write!(

@@ -41,7 +41,7 @@ impl Session {
         }
         ensure(self.may_repeat(failure), StopReason::UnsafeToRepeat)?;
         // 5. Are attempts left, by policy and by credit?
-        ensure(self.counted < context.policy.attempts(), StopReason::AttemptsExhausted)?;
+        ensure(self.counted < context.policy.attempts_after(failure), StopReason::AttemptsExhausted)?;
         ensure(self.ledger.affords(context.credit), StopReason::CreditExhausted)?;
         // 6. How long, and does the server ask for no more than can be waited out?
         let hint = self.hint(failure, context);
@@ -127,10 +127,14 @@ impl Session {
         }
     }
 
-    /// The server's word; a throttling answer without one counts as `throttled_base`.
-    fn hint<C: ?Sized>(&self, failure: &Failure, context: &Context<'_, C>) -> Option<Hint> {
+    /// The server's word; a throttling answer without one counts as the policy's own.
+    fn hint<C: ?Sized>(&mut self, failure: &Failure, context: &Context<'_, C>) -> Option<Hint> {
         match (failure.hint, failure.verdict) {
-            (None, Verdict::Throttled { .. }) => Some(Hint::at_least(context.policy.throttled_base())),
+            (None, Verdict::Throttled { .. }) => {
+                let retry = self.troubles().retry.saturating_add(1);
+                let multiplier = context.policy.backoff().multiplier();
+                Some(Hint::at_least(context.policy.throttled().wait(retry, multiplier)))
+            }
             (hint, _) => hint,
         }
     }

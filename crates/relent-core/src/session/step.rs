@@ -3,6 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
+use super::Past;
 use crate::Instant;
 use crate::time::nanos;
 
@@ -51,12 +52,14 @@ pub struct Launch {
     pub time: Option<Duration>,
     /// The attempt credit to tell the layer below; `None`: say nothing.
     pub left: Option<u32>,
+    /// The attempts before it.
+    pub past: Past,
 }
 
 impl Launch {
     #[inline]
     pub(super) fn new(number: u32, now: Instant, ends: Instant, left: Option<u32>) -> Launch {
-        Launch { id: AttemptId(number), number, ends, time: ends.left(now), left }
+        Launch { id: AttemptId(number), number, ends, time: ends.left(now), left, past: Past::NONE }
     }
 
     /// The time to tell the layer below, so that it answers before this one gives up: less 5 ms or 5 %, whichever is

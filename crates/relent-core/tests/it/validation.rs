@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use relent_core::{
-    BadStatus, BudgetConfig, Jitter, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError,
-    RetriesOnlyConfig, RetryOn, defaults,
+    BadStatus, BudgetConfig, Cause, Jitter, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig,
+    RatioError, RetriesOnlyConfig, RetryOn, ThrottledConfig, defaults,
 };
 
 use crate::rig::{millis, secs};
@@ -98,6 +98,8 @@ fn times_that_contradict_each_other_are_refused() {
         (Policy::exponential(secs(15), secs(20)), "base"),
         (Policy::exponential(secs(15) - millis(1), secs(20)), "base"),
         (Policy::builder().throttled_base(secs(31)), "throttled_base"),
+        (Policy::builder().throttled(ThrottledConfig::from_base(secs(2)).cap(secs(1))), "throttled.cap"),
+        (Policy::builder().throttled(ThrottledConfig::default().cap(secs(31))), "throttled.cap"),
         (Policy::builder().floor(millis(101)), "floor"),
     ] {
         let error = refused(builder);
@@ -120,16 +122,41 @@ fn lengths_over_a_year_are_refused_by_name() {
         (Policy::builder().min_attempt_time(long), "min_attempt_time"),
         (Policy::builder().throttled_base(long), "throttled_base"),
         (Policy::builder().max_hint(long), "max_hint"),
-        (Policy::builder().budget(RatioConfig { window: long, ..RatioConfig::new(Ratio::ONE) }), "window"),
+        (
+            Policy::builder().budget(RatioConfig { window: long, ..RatioConfig::new(Ratio::ONE) }),
+            "budget.window",
+        ),
         (
             Policy::builder().breaker(RetriesOnlyConfig { window: long, ..RetriesOnlyConfig::DEFAULT }),
-            "window",
+            "breaker.window",
         ),
+        (Policy::builder().throttled(ThrottledConfig::default().cap(long)), "throttled.cap"),
     ] {
         let error = refused(builder);
         assert!(matches!(error, PolicyError::TooLong { .. }), "{error}");
         assert_eq!(error.field(), field);
     }
+}
+
+#[test]
+fn a_limit_for_one_class_is_within_the_attempts() {
+    let throttled = |attempts| Policy::builder().throttled(ThrottledConfig::default().attempts(attempts));
+    let connect = |attempts| Policy::builder().attempts_on(Cause::Connect, attempts);
+    assert_eq!(refused(throttled(0)), PolicyError::Zero("throttled.attempts"));
+    assert_eq!(refused(connect(0)), PolicyError::Zero("attempts_on"));
+    for (builder, field) in [(throttled(4), "throttled.attempts"), (connect(4), "attempts_on")] {
+        assert_eq!(refused(builder), PolicyError::LimitAboveAttempts { field, limit: 4, attempts: 3 });
+    }
+    let unlisted = Policy::builder().attempts_on(Cause::Status(408), 2);
+    assert_eq!(refused(unlisted), PolicyError::LimitOnNotRetried(Cause::Status(408)));
+    assert!(throttled(3).attempts_on(Cause::Other, 1).build().is_ok());
+
+    let policy =
+        connect(1).attempts_on(Cause::Status(503), 1).attempts_on(Cause::Connect, 2).build().unwrap();
+    let limits: Vec<_> = policy.attempt_limits().collect();
+    assert_eq!(limits, [(Cause::Connect, 2), (Cause::Status(503), 1)], "the last word on a cause holds");
+    let same = Policy::builder().attempts_on(Cause::Status(503), 1).attempts_on(Cause::Connect, 2);
+    assert_eq!(same.build(), Ok(policy), "in whatever order");
 }
 
 #[test]
@@ -139,7 +166,7 @@ fn a49_a50_a_budget_that_makes_no_sense_is_refused() {
     let over = Ratio::percent(101);
     assert_eq!(refused(budget(RatioConfig::new(over))), PolicyError::BudgetRatioAboveOne(over));
     let frozen = RatioConfig { window: Duration::ZERO, ..default };
-    assert_eq!(refused(budget(frozen)), PolicyError::Zero("window"));
+    assert_eq!(refused(budget(frozen)), PolicyError::Zero("budget.window"));
     assert!(budget(RatioConfig::new(Ratio::ONE)).build().is_ok());
 
     // The reserve that is left open holds at least one whole call's retries.
@@ -158,7 +185,7 @@ fn a_breaker_that_makes_no_sense_is_refused() {
     let always = RetriesOnlyConfig { failure_rate: Ratio::ZERO, ..default };
     assert_eq!(refused(breaker(always)), PolicyError::Zero("failure_rate"));
     let frozen = RetriesOnlyConfig { window: Duration::ZERO, ..default };
-    assert_eq!(refused(breaker(frozen)), PolicyError::Zero("window"));
+    assert_eq!(refused(breaker(frozen)), PolicyError::Zero("breaker.window"));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use relent_core::{
     Cause, Deposit, Jitter, Nested, Policy, PolicyBuilder, Ratio, RatioConfig, RetriesOnlyConfig, RetryOn,
+    ThrottledConfig,
 };
 
 use super::value::{Wrong, length, number, one_of, pairs};
@@ -37,6 +38,8 @@ impl Wishes {
             "deadline" => or_none(b, value, PolicyBuilder::deadline, PolicyBuilder::no_deadline)?,
             "min_attempt_time" => b.min_attempt_time(length(value)?),
             "throttled_base" => b.throttled_base(length(value)?),
+            "throttled" => b.throttled(throttled(value)?),
+            "attempts_on" => attempts_on(b, value)?,
             "max_hint" => b.max_hint(length(value)?),
             "max_waiting" => b.max_waiting(number(value)?),
             "nested" => b.nested(one_of(&NESTED, value)?),
@@ -62,6 +65,29 @@ fn or_none(
     none: fn(PolicyBuilder) -> PolicyBuilder,
 ) -> Result<PolicyBuilder, Wrong> {
     if value == "none" { Ok(none(builder)) } else { Ok(some(builder, length(value)?)) }
+}
+
+fn throttled(value: &str) -> Result<ThrottledConfig, Wrong> {
+    let mut config = ThrottledConfig::default();
+    for pair in pairs(value) {
+        config = match pair? {
+            ("base", value) => {
+                config.base = length(value)?;
+                config
+            }
+            ("cap", value) => config.cap(length(value)?),
+            ("attempts", value) => config.attempts(number(value)?),
+            (key, _) => return Err(format!("`{key}` is nothing that throttled failures have")),
+        };
+    }
+    Ok(config)
+}
+
+fn attempts_on(builder: PolicyBuilder, value: &str) -> Result<PolicyBuilder, Wrong> {
+    pairs(value).try_fold(builder, |builder, pair| {
+        let (kind, attempts) = pair?;
+        Ok(builder.attempts_on(cause(kind)?, number(attempts)?))
+    })
 }
 
 fn jitter(value: &str) -> Result<Jitter, Wrong> {

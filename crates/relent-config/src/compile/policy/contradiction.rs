@@ -52,22 +52,12 @@ fn fields(error: &PolicyError, draft: &Draft) -> Vec<&'static str> {
         }
         PolicyError::ThrottledBaseAboveMaxHint { .. } => vec!["throttled_base", "max_hint"],
         PolicyError::ReplayLimitAboveTotal { .. } => vec!["replay_limit", "replay_total"],
-        PolicyError::Zero("window") | PolicyError::TooLong { field: "window", .. } => {
-            vec![window(error, draft)]
-        }
+        PolicyError::ThrottledCapBelowBase { .. } => vec!["throttled.cap", "throttled_base"],
+        PolicyError::ThrottledCapAboveMaxHint { .. } => vec!["throttled.cap", "max_hint"],
+        PolicyError::LimitAboveAttempts { field, .. } => vec![field, "attempts"],
+        PolicyError::LimitOnNotRetried(_) => vec!["attempts_on", "retry_on"],
         other => vec![other.field()],
     }
-}
-
-/// Whose window is at fault.
-fn window(error: &PolicyError, draft: &Draft) -> &'static str {
-    let bad = match error {
-        PolicyError::TooLong { value, .. } => *value,
-        _ => Duration::ZERO,
-    };
-    let budget = draft.budget();
-    let ratio = budget.as_ref().and_then(BudgetConfig::as_ratio);
-    if ratio.is_some_and(|budget| budget.window == bad) { "budget.window" } else { "breaker.window" }
 }
 
 fn fault(error: &PolicyError, fields: &[&'static str], draft: &Draft, header: Range<usize>) -> Fault {
@@ -107,6 +97,9 @@ fn mend(error: &PolicyError, draft: &Draft) -> Option<String> {
         }
         PolicyError::Zero("minimum_calls") => "1 judges by a single attempt; 20 is the default".to_owned(),
         PolicyError::Zero("failure_rate") => "take a share above 0, such as 0.5".to_owned(),
+        PolicyError::Zero(field @ ("throttled.attempts" | "attempts_on")) => {
+            format!("{field} counts the first attempt: 1 means no retry")
+        }
         PolicyError::Zero(field) => format!("give {field} a length above zero"),
         PolicyError::TooLong { field: field @ ("attempt_timeout" | "deadline"), .. } => {
             format!("write {field} = \"none\" for no bound, or at most \"8760h\"")
@@ -130,10 +123,15 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
         PolicyError::NothingToRetryOn => draft.set(|b| b.retry_on(RetryOn::default())),
         PolicyError::FirstWaitBeyondDeadline { .. } => draft.set(|b| b.no_deadline()),
         PolicyError::MinAttemptTimeTooLong { .. } => draft.set(|b| b.min_attempt_time(Duration::ZERO)),
-        PolicyError::ThrottledBaseAboveMaxHint { .. } => draft.set(|b| b.throttled_base(Duration::ZERO)),
-        PolicyError::Zero("window") | PolicyError::TooLong { field: "window", .. } => {
-            set_window(error, draft)
+        PolicyError::ThrottledBaseAboveMaxHint { .. } => draft.throttled.base = Duration::ZERO,
+        PolicyError::ThrottledCapBelowBase { .. } | PolicyError::ThrottledCapAboveMaxHint { .. } => {
+            draft.throttled.cap = None;
         }
+        PolicyError::LimitAboveAttempts { field: "throttled.attempts", .. } => {
+            draft.throttled.attempts = None
+        }
+        PolicyError::LimitAboveAttempts { .. } => draft.limits.clear(),
+        PolicyError::LimitOnNotRetried(cause) => draft.limits.retain(|(limited, _)| *limited != cause),
         PolicyError::Zero(field) | PolicyError::TooLong { field, .. } => match field {
             "base" => draft.set(|b| b.base(Duration::ZERO).floor(Duration::ZERO)),
             "cap" => draft.set(|b| b.cap(YEAR)),
@@ -141,7 +139,11 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
             "attempt_timeout" => draft.set(|b| b.no_attempt_timeout()),
             "deadline" => draft.set(|b| b.no_deadline()),
             "min_attempt_time" => draft.set(|b| b.min_attempt_time(Duration::ZERO)),
-            "throttled_base" => draft.set(|b| b.throttled_base(Duration::ZERO)),
+            "throttled_base" => draft.throttled.base = Duration::ZERO,
+            "throttled.cap" => draft.throttled.cap = None,
+            "throttled.attempts" => draft.throttled.attempts = None,
+            "attempts_on" => draft.limits.clear(),
+            "budget.window" | "breaker.window" => set_window(field, draft),
             "max_hint" => draft.set(|b| b.max_hint(YEAR)),
             "failure_rate" => set_failure_rate(draft),
             "minimum_calls" => set_minimum_calls(draft),
@@ -160,8 +162,8 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
     true
 }
 
-fn set_window(error: &PolicyError, draft: &mut Draft) {
-    match (window(error, draft), draft.budget(), draft.breaker()) {
+fn set_window(field: &str, draft: &mut Draft) {
+    match (field, draft.budget(), draft.breaker()) {
         ("budget.window", Some(BudgetConfig::Ratio(mut budget)), _) => {
             budget.window = defaults::BUDGET_WINDOW;
             draft.set_budget(Some(budget.into()));

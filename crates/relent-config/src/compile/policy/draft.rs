@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use relent_core::{BudgetConfig, PolicyBuilder, RetriesOnlyConfig, defaults};
+use relent_core::{BudgetConfig, Cause, PolicyBuilder, RetriesOnlyConfig, ThrottledConfig, defaults};
 
 use crate::report::Fault;
 use crate::{format_duration, format_size};
@@ -14,6 +14,8 @@ pub(super) struct Draft {
     builder: PolicyBuilder,
     budget: Option<BudgetConfig>,
     breaker: Option<RetriesOnlyConfig>,
+    pub(super) throttled: ThrottledConfig,
+    pub(super) limits: Vec<(Cause, u32)>,
     fields: BTreeMap<&'static str, Field>,
 }
 
@@ -58,7 +60,10 @@ impl Draft {
     }
 
     pub(super) fn builder(&self) -> PolicyBuilder {
-        self.builder.clone()
+        let throttled = self.builder.clone().throttled(self.throttled);
+        self.limits
+            .iter()
+            .fold(throttled, |builder, (cause, attempts)| builder.attempts_on(*cause, *attempts))
     }
 
     pub(super) fn budget(&self) -> Option<BudgetConfig> {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use relent_core::{Failure, Hint, Instant, Jitter, Policy, Repeat, Session, StopReason, Verdict, WaitOrigin};
+use relent_core::{
+    Failure, Hint, Instant, Jitter, Policy, Ratio, Repeat, Session, StopReason, ThrottledConfig, Verdict,
+    WaitOrigin,
+};
 
 use crate::chi_square;
 use crate::rig::{Rig, at, launched, millis, secs, stopped, waits};
@@ -218,4 +221,17 @@ fn begun_before(rig: &Rig, deadline: Instant) -> (Session, relent_core::AttemptI
     let mut session = Session::new(&rig.policy, Repeat::Yes, deadline, at(0));
     let id = launched(session.begin(&rig.context(), at(0))).id;
     (session, id)
+}
+
+#[test]
+fn the_throttled_wait_grows_up_to_its_own_cap() {
+    let doubling = Ratio::of(2, 1);
+    let flat = ThrottledConfig::from_base(secs(1));
+    let growing = flat.cap(secs(20));
+    let waits = |config: ThrottledConfig| {
+        [1, 2, 3, 5, 6, u32::MAX].map(|retry| config.wait(retry, doubling).as_secs())
+    };
+    assert_eq!(waits(flat), [1; 6]);
+    // AWS: min(20 s, 1 s x 2^i).
+    assert_eq!(waits(growing), [1, 2, 4, 16, 20, 20]);
 }
