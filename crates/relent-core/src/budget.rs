@@ -1,13 +1,23 @@
 //! Who pays for a retry: a budget keeps retries to a share of the traffic.
 
+mod concurrency;
+mod cost;
 #[cfg(all(test, relent_loom))]
 mod loom_tests;
+mod meter;
 mod permit;
 mod ratio;
-mod refusing;
+mod throttle;
+mod windowed;
 
+pub use concurrency::ConcurrencyBudget;
+pub use cost::CostBudget;
+pub use meter::BudgetCounts;
+pub(crate) use permit::Presence;
 pub use permit::{Grant, Permit};
 pub use ratio::{RatioBudget, RatioState};
+pub use throttle::ThrottleBudget;
+pub use windowed::{WindowedBudget, WindowedState};
 
 use alloc::sync::Arc;
 use core::fmt::Debug;
@@ -28,7 +38,7 @@ pub enum TokenClass {
     Hedge,
 }
 
-/// A shared allowance for retries: four hooks that the session calls, and the return of unspent tokens.
+/// A shared allowance for retries: hooks that the session calls, and the return of unspent tokens.
 ///
 /// A token is taken at the decision to retry, comes back if the call is dropped before the launch, and is spent at the
 /// launch. Implementations never block on a success.
@@ -41,9 +51,23 @@ pub trait Budget: Debug + Send + Sync {
         true
     }
 
-    /// A call succeeded after so many attempts, or ended with a failure that is good work of the target (a 404). `now` is
-    /// given where the driver has read its clock anyway.
+    /// Whether [`on_end`](Budget::on_end) does anything; only then the end of a call is told, and it costs it a clone of
+    /// the budget's handle.
+    fn hears_ends(&self) -> bool {
+        false
+    }
+
+    /// A call that started has ended: told exactly once, however it ends, also where it is dropped.
+    fn on_end(&self) {}
+
+    /// A call succeeded after so many attempts, free repeats aside. `now` is given where the driver has read its clock
+    /// anyway.
     fn on_success(&self, attempts: u32, now: Option<Instant>);
+
+    /// A call ended with a failure that is good work of the target (a 404): most budgets take it for a success.
+    fn on_good_failure(&self, attempts: u32, now: Instant) {
+        self.on_success(attempts, Some(now));
+    }
 
     /// An attempt failed. `verdict` is [`Verdict::Permanent`] too where the policy does not retry this kind of failure.
     fn on_failure(&self, verdict: Verdict, health: Health, now: Instant);
@@ -59,8 +83,24 @@ pub trait Budget: Debug + Send + Sync {
         let _ = grant;
     }
 
+    /// The attempt that a token was spent on has succeeded; told in place of [`finished`](Budget::finished).
+    fn succeeded(&self, grant: Grant) {
+        self.finished(grant);
+    }
+
     /// How many retries would be granted now, if asked one after another.
     fn balance(&self, now: Instant) -> u64;
+
+    /// Takes tokens away until the balance is at most this: a budget that takes another one's place carries on from there.
+    /// Budgets that keep no tokens ignore it.
+    fn lower_to(&self, balance: u64, now: Instant) {
+        let _ = (balance, now);
+    }
+
+    /// What became of the tokens so far; `None` where nobody counts.
+    fn counts(&self) -> Option<BudgetCounts> {
+        None
+    }
 }
 
 impl BudgetConfig {
@@ -72,7 +112,12 @@ impl BudgetConfig {
             BudgetConfig::Ratio(config) => {
                 Arc::new(RatioBudget::<L::Of<RatioState>>::new(config, attempts, now))
             }
-            _ => Arc::new(refusing::Refusing),
+            BudgetConfig::Windowed(config) => {
+                Arc::new(WindowedBudget::<L::Of<WindowedState>>::new(config, now))
+            }
+            BudgetConfig::Throttle(config) => Arc::new(ThrottleBudget::new(config)),
+            BudgetConfig::Concurrency(config) => Arc::new(ConcurrencyBudget::new(config)),
+            BudgetConfig::Cost(config) => Arc::new(CostBudget::new(config)),
         }
     }
 }

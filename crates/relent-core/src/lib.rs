@@ -33,7 +33,10 @@ mod window;
 
 pub use backoff::{Backoff, Jitter};
 pub use breaker::{Breaker, RetriesOnly, RetriesOnlyState};
-pub use budget::{Budget, Grant, Permit, RatioBudget, RatioState, TokenClass};
+pub use budget::{
+    Budget, BudgetCounts, ConcurrencyBudget, CostBudget, Grant, Permit, RatioBudget, RatioState,
+    ThrottleBudget, TokenClass, WindowedBudget, WindowedState,
+};
 pub use credit::{Credit, NoCredit};
 pub use grpc_code::GrpcCode;
 pub use hold::{Holds, TargetHold};

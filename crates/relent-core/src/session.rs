@@ -16,7 +16,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use crate::budget::Permit;
+use crate::budget::{Permit, Presence};
 use crate::time::nanos;
 use crate::waiting::Seat;
 use crate::{
@@ -115,6 +115,8 @@ pub struct Session {
     phase: Phase,
     replayable: bool,
     ambiguous: bool,
+    /// The call counts as in flight until its end, where a budget wants to know.
+    presence: Option<Presence>,
     /// What only a call with a failure needs.
     troubles: Option<Box<Troubles>>,
 }
@@ -167,6 +169,7 @@ impl Session {
             phase: Phase::New,
             replayable: true,
             ambiguous: false,
+            presence: None,
             troubles: None,
         }
     }
@@ -185,7 +188,7 @@ impl Session {
     pub fn begin<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Step {
         assert!(self.phase == Phase::New, "a session begins once");
         match Opening::of(context, self.can_retry(context.policy), self.deadline, now) {
-            Ok(opening) => Step::Launch(self.opened(&opening)),
+            Ok(opening) => Step::Launch(self.opened(opening)),
             Err(reason) => self.stop(reason),
         }
     }
@@ -203,6 +206,9 @@ impl Session {
             return;
         }
         self.ledger.settle(used, context.credit);
+        if let Some(permit) = self.troubles.as_mut().and_then(|troubles| troubles.permit.take()) {
+            permit.succeed();
+        }
         if let (Some(latencies), Some(now)) = (context.latencies, now) {
             latencies.record(now.since(self.started), now);
         }
@@ -211,6 +217,7 @@ impl Session {
         self.ledger.refund(context.credit);
         opening::tell_success(context, self.counted, now.unwrap_or(self.started), now);
         self.release();
+        self.presence = None;
     }
 
     /// Attempt `id` failed.
@@ -245,9 +252,9 @@ impl Session {
                 Step::Wait { until }
             }
             Err(reason) => {
-                // A 404 is good work of the target, if not what the caller hoped for: it pays in like a success.
+                // A 404 is good work of the target, if not what the caller hoped for.
                 if let (Health::Good, Some(budget)) = (failure.health, context.budget) {
-                    budget.on_success(self.counted, Some(now));
+                    budget.on_good_failure(self.counted, now);
                 }
                 self.stop(reason)
             }
@@ -424,13 +431,15 @@ impl Session {
     }
 
     /// The first attempt runs.
-    fn opened(&mut self, opening: &Opening) -> Launch {
+    fn opened(&mut self, opening: Opening) -> Launch {
         self.launched = 1;
         self.counted = 1;
         self.alarm = opening.ends();
         self.ledger.remember(opening.told());
         self.phase = Phase::Running;
-        opening.launch()
+        let launch = opening.launch();
+        self.presence = opening.into_presence();
+        launch
     }
 
     fn launch<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant, counted: bool) -> Step {
@@ -461,7 +470,11 @@ impl Session {
         self.release();
         self.troubles().past = Past::of(failure);
         self.troubles().hint = failure.hint.map_or(0, |hint| nanos(hint.wait).saturating_add(1));
-        if let Some(budget) = context.budget {
+        // What is repeated for free was never seen by anybody (gRFC A6: a transparent retry does not count).
+        let transparent = failure.free && !self.troubles().freed;
+        if let Some(budget) = context.budget
+            && !transparent
+        {
             budget.on_failure(decide::verdict_by(failure, context), health, now);
         }
         if let Some(breaker) = context.breaker {
@@ -507,6 +520,7 @@ impl Session {
 
     fn stop(&mut self, reason: StopReason) -> Step {
         self.phase = Phase::Over;
+        self.presence = None;
         self.troubles().reason = Some(reason);
         Step::Stop(self.ended())
     }

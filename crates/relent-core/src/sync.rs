@@ -86,6 +86,11 @@ impl<const K: usize> Tally<K> {
         self.0[lane()].0[kind].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// All that was ever added, where nobody takes it; a lower kind is never read after a higher one.
+    pub(crate) fn totals(&self) -> [u64; K] {
+        array::from_fn(|kind| self.0.iter().map(|lane| lane.0[kind].load(Ordering::Relaxed)).sum())
+    }
+
     /// Takes what was added so far.
     pub(crate) fn collect(&self) -> [u64; K] {
         array::from_fn(|kind| self.0.iter().map(|lane| lane.0[kind].swap(0, Ordering::Relaxed)).sum())

@@ -70,7 +70,7 @@ impl<C, T: BlockingTimer> Retry<C, T> {
                 Ok(value)
             }
             Err(error) => {
-                call.goes_on(&first);
+                call.goes_on(first);
                 self.go_on_blocking(call, error, operation)
             }
         }

@@ -121,7 +121,7 @@ impl<H: Handle, K: Default> Call<H, K> {
         if let Some(plain) = &self.shared().plain {
             let opening = plain.opening.moved_to(now);
             let inside = inside.bounded(Bound::at(opening.launch().ends_below()));
-            self.goes_on(&First { opening, inside, outside: Surroundings::NONE, began: Some(now) });
+            self.goes_on(First { opening, inside, outside: Surroundings::NONE, began: Some(now) });
         }
     }
 
@@ -146,12 +146,13 @@ impl<H: Handle, K: Default> Call<H, K> {
     }
 
     /// The first attempt goes on, or has failed.
-    pub(crate) fn goes_on(&mut self, first: &First) {
+    pub(crate) fn goes_on(&mut self, first: First) {
+        let id = first.launch().id;
         let session = first.opening.into_session(&self.shared().policy, self.repeat());
         let live = Live {
             session,
             inside: first.inside,
-            id: first.launch().id,
+            id,
             began: first.began.unwrap_or(Instant::NEVER),
             kept: K::default(),
         };
@@ -164,7 +165,7 @@ impl<H: Handle, K: Default> Call<H, K> {
         match self.open() {
             Ok(first) => {
                 let launch = first.launch();
-                self.goes_on(&first);
+                self.goes_on(first);
                 Step::Launch(launch)
             }
             Err(stop) => Step::Stop(stop),

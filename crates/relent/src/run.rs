@@ -213,7 +213,7 @@ where
                 Poll::Ready(Ok(value))
             }
             other => {
-                self.as_mut().project().call.goes_on(&first);
+                self.as_mut().project().call.goes_on(first);
                 self.after_first(other, cx)
             }
         }

@@ -4,7 +4,8 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use super::{Budget, Grant, Permit, TokenClass};
+use super::meter::Meter;
+use super::{Budget, BudgetCounts, Grant, Permit, TokenClass};
 use crate::ratio::MILLION;
 use crate::sync::{AtomicU64, Lock, Ordering, Tally};
 use crate::time::nanos;
@@ -41,6 +42,7 @@ pub struct RatioBudget<L> {
     deposits: Tally<3>,
     turned: AtomicU64,
     state: L,
+    meter: Meter,
 }
 
 /// What a [`RatioBudget`] keeps under its lock.
@@ -79,6 +81,7 @@ impl<L: Lock<RatioState>> RatioBudget<L> {
                 owed: 0,
                 allowance: 0,
             }),
+            meter: Meter::new(),
         }
     }
 
@@ -144,16 +147,29 @@ impl<L: Lock<RatioState> + fmt::Debug + 'static> Budget for RatioBudget<L> {
     fn on_failure(&self, _verdict: Verdict, _health: Health, _now: Instant) {}
 
     fn withdraw(self: Arc<Self>, _class: TokenClass, now: Instant) -> Option<Permit> {
-        let grant = self.turned_state(now, RatioState::take)?;
+        let grant = self.meter.answered(self.turned_state(now, RatioState::take))?;
         Some(Permit::new(self, grant))
     }
 
     fn give_back(&self, grant: Grant) {
         self.state.with(|state| state.give_back(grant));
+        self.meter.returned();
     }
 
     fn balance(&self, now: Instant) -> u64 {
         self.turned_state(now, |state| state.share_left() + u64::from(state.reserve_left()))
+    }
+
+    /// The share is earned anew; what is lowered is the reserve.
+    fn lower_to(&self, balance: u64, now: Instant) {
+        self.turned_state(now, |state| {
+            let balance = balance.saturating_sub(state.share_left());
+            state.reserve = state.reserve.min(u32::try_from(balance).unwrap_or(u32::MAX));
+        });
+    }
+
+    fn counts(&self) -> Option<BudgetCounts> {
+        Some(self.meter.counts())
     }
 }
 

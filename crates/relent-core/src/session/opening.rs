@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::ledger::{self, Told};
 use super::{AttemptId, Context, Launch, Phase, Session, StopReason};
+use crate::budget::Presence;
 use crate::{Credit, Health, Instant, Policy, Repeat};
 
 /// The first attempt of a call, in flight. Most calls never become more than this: a driver on a hot path takes it before
@@ -26,13 +27,15 @@ use crate::{Credit, Health, Instant, Policy, Repeat};
 /// opening.succeeded(&context);
 /// # Ok::<(), PolicyError>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 #[must_use = "an attempt was opened: say how it went"]
 pub struct Opening {
     began: Instant,
     ends: Instant,
     deadline: Instant,
     told: Told,
+    /// The call counts as in flight, where a budget wants to know.
+    presence: Option<Presence>,
 }
 
 impl Opening {
@@ -67,13 +70,11 @@ impl Opening {
         {
             return Err(StopReason::BreakerOpen);
         }
-        if let Some(budget) = context.budget {
-            budget.on_start();
-        }
+        let presence = context.budget.and_then(Presence::begin);
         let further = context.policy.attempts() - 1;
         let hedges = if can_retry { hedges(context.policy, Repeat::Yes) } else { 0 };
         let told = ledger::tell(context.policy.nested(), can_retry, further, hedges, context.credit);
-        Ok(Opening { began: now, ends: ends(context.policy, deadline, now), deadline, told })
+        Ok(Opening { began: now, ends: ends(context.policy, deadline, now), deadline, told, presence })
     }
 
     /// The attempt succeeded; the call is over.
@@ -89,15 +90,22 @@ impl Opening {
         }
     }
 
-    /// The same attempt, as begun at `now`: for a driver that reads its clock only when an attempt does not end at once.
+    /// The same attempt, as begun at `now`: for a driver that reads its clock only when an attempt does not end at once, and
+    /// keeps an opening for that which no budget has heard of.
     pub fn moved_to(&self, now: Instant) -> Opening {
         let moved = |at: Instant| if at.is_never() { at } else { now + at.since(self.began) };
-        Opening { began: now, ends: moved(self.ends), deadline: moved(self.deadline), told: self.told }
+        Opening {
+            began: now,
+            ends: moved(self.ends),
+            deadline: moved(self.deadline),
+            told: self.told,
+            presence: None,
+        }
     }
 
     /// The attempt goes on, or has failed: a full session, in which it runs.
     #[must_use]
-    pub fn into_session(&self, policy: &Policy, repeat: Repeat) -> Session {
+    pub fn into_session(self, policy: &Policy, repeat: Repeat) -> Session {
         let mut session = Session::new(policy, repeat, self.deadline, self.began);
         session.deadline = self.deadline;
         session.opened(self);
@@ -125,6 +133,10 @@ impl Opening {
 
     pub(super) fn told(&self) -> Told {
         self.told
+    }
+
+    pub(super) fn into_presence(self) -> Option<Presence> {
+        self.presence
     }
 }
 

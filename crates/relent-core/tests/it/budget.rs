@@ -1,8 +1,13 @@
-//! The `ratio` budget against a brute-force count: never a token too many, and hardly one too few.
+//! Budgets against a brute-force count and the peers' published numbers: never a token too many, and hardly one too few.
 
 mod books;
+mod carried;
+mod concurrency;
+mod cost;
 mod interleaving;
 mod load;
 mod rates;
 mod reserve;
 mod share;
+mod throttle;
+mod windowed;

@@ -119,8 +119,9 @@ impl<C: Connector> Call<'_, C> {
         let context = self.target.handles.context(self.policy(), &self.credit);
         match Opening::begin(&context, self.repeat, deadline, now) {
             Ok(opening) => {
+                let launch = opening.launch();
                 self.stage = Stage::Opening(opening);
-                Step::Launch(opening.launch())
+                Step::Launch(launch)
             }
             Err(reason) => Step::Stop(Stop { reason, attempts: 0, ambiguous: false, hint: None }),
         }
@@ -133,7 +134,7 @@ impl<C: Connector> Call<'_, C> {
         let session = match &mut self.stage {
             Stage::Live(session) => session,
             stage => {
-                let session = match stage {
+                let session = match std::mem::replace(stage, Stage::Quiet) {
                     Stage::Opening(opening) => opening.into_session(policy, self.repeat),
                     _ => Session::new(policy, self.repeat, Instant::NEVER, Instant::ZERO),
                 };

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use relent_core::{
-    Budget, Cause, Failure, Health, Policy, RetryOn, Session, Step, StopReason, TokenClass, Used, Verdict,
+    Budget, Cause, Failure, Health, Instant, Opening, Policy, Repeat, RetryOn, Session, Step, StopReason,
+    TokenClass, Used, Verdict,
 };
 
 use super::spy::SpyBudget;
@@ -75,14 +76,62 @@ fn a_budget_that_counts_concurrency_hears_when_the_attempt_ends() {
             "abandon" => _ = session.abandon(&rig.context(), Used::Unsaid, None),
             _ => {
                 drop(session);
-                assert_eq!(budget.seen().finished, 1, "{ending}");
+                assert_eq!((budget.seen().finished, budget.seen().ended), (1, 1), "{ending}");
                 continue;
             }
         }
         assert_eq!(budget.seen().finished, 1, "{ending}");
         drop(session);
-        assert_eq!(budget.seen().finished, 1, "{ending}: once");
+        assert_eq!((budget.seen().finished, budget.seen().ended), (1, 1), "{ending}: once");
+        assert_eq!(budget.seen().paid_off, u32::from(ending == "success"), "{ending}");
     }
+}
+
+#[test]
+fn a_call_is_in_flight_from_its_start_to_its_end_whatever_that_is() {
+    let (rig, budget) = spied(3);
+    let in_flight = || budget.seen().started - budget.seen().ended;
+    let opening = || Opening::begin(&rig.context(), Repeat::Yes, Instant::NEVER, at(0)).unwrap();
+    let ends: [(&str, &dyn Fn()); 7] = [
+        ("an opening that succeeds", &|| {
+            let opening = opening();
+            assert_eq!(in_flight(), 1);
+            opening.succeeded(&rig.context());
+        }),
+        ("an opening that is dropped", &|| {
+            let opening = opening();
+            assert_eq!(in_flight(), 1);
+            drop(opening);
+        }),
+        ("an opening that goes on", &|| {
+            let session = opening().into_session(&rig.policy, Repeat::Yes);
+            assert_eq!(in_flight(), 1);
+            drop(session);
+        }),
+        ("a call dropped while it waits", &|| {
+            let session = waiting(&rig, &Cell::new(9));
+            assert_eq!(in_flight(), 1, "also while it waits");
+            drop(session);
+        }),
+        ("a call whose deadline passes", &|| {
+            let (mut session, launch) = rig.begun(at(0));
+            session.shorten(&rig.context(), at(10));
+            session.failed(&rig.context(), launch.id, TRANSIENT, at(20));
+            assert!(session.is_over());
+            assert_eq!(in_flight(), 0, "its end is its end, not its drop");
+        }),
+        ("a call refused at its launch", &|| {
+            let mut session = waiting(&rig, &Cell::new(9));
+            session.shorten(&rig.context(), at(10));
+            assert_eq!(in_flight(), 0);
+        }),
+        ("a call that never began", &|| drop(rig.session(at(0)))),
+    ];
+    for (end, act) in ends {
+        act();
+        assert_eq!(in_flight(), 0, "{end}");
+    }
+    assert_eq!((budget.seen().started, budget.seen().ended), (6, 6));
 }
 
 #[test]

@@ -20,7 +20,10 @@ fn play(policy: &Policy, repeat: Repeat, deadline: Instant, opening: bool) -> (V
     let context = rig.context_under(&pool);
     let (mut session, mut steps) = if opening {
         match Opening::begin(&context, repeat, deadline, at(10)) {
-            Ok(opening) => (opening.into_session(policy, repeat), vec![Step::Launch(opening.launch())]),
+            Ok(opening) => {
+                let first = Step::Launch(opening.launch());
+                (opening.into_session(policy, repeat), vec![first])
+            }
             Err(reason) => {
                 let mut session = Session::new(policy, repeat, deadline, at(10));
                 let step = session.begin(&context, at(10));
@@ -121,7 +124,8 @@ fn its_first_attempt_is_numbered_like_any() {
     let rig = Rig::new(Policy::default());
     let opening = Opening::begin(&rig.context(), Repeat::Yes, Instant::NEVER, at(0)).unwrap();
     assert_eq!((opening.launch().number, opening.launch().id.get()), (1, 1));
+    let first = opening.launch();
     let mut session = opening.into_session(&rig.policy, Repeat::Yes);
-    let until = crate::rig::waits(session.failed(&rig.context(), opening.launch().id, TRANSIENT, at(1)));
+    let until = crate::rig::waits(session.failed(&rig.context(), first.id, TRANSIENT, at(1)));
     assert_eq!(launched(session.due(&rig.context(), until)).number, 2);
 }

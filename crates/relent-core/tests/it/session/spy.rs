@@ -12,6 +12,7 @@ pub(super) struct SpyBudget(Mutex<Ledger>);
 pub(super) struct Ledger {
     pub(super) tokens: u32,
     pub(super) started: u32,
+    pub(super) ended: u32,
     /// The attempts of each call that succeeded.
     pub(super) succeeded: Vec<u32>,
     pub(super) failed: Vec<(Verdict, Health)>,
@@ -19,6 +20,8 @@ pub(super) struct Ledger {
     pub(super) asked: Vec<TokenClass>,
     pub(super) given_back: u32,
     pub(super) finished: u32,
+    /// Of those that finished, the tokens whose attempt succeeded.
+    pub(super) paid_off: u32,
 }
 
 impl SpyBudget {
@@ -38,6 +41,14 @@ impl SpyBudget {
 impl Budget for SpyBudget {
     fn on_start(&self) {
         self.ledger().started += 1;
+    }
+
+    fn hears_ends(&self) -> bool {
+        true
+    }
+
+    fn on_end(&self) {
+        self.ledger().ended += 1;
     }
 
     fn on_success(&self, attempts: u32, _now: Option<Instant>) {
@@ -64,6 +75,12 @@ impl Budget for SpyBudget {
 
     fn finished(&self, _grant: Grant) {
         self.ledger().finished += 1;
+    }
+
+    fn succeeded(&self, _grant: Grant) {
+        let mut ledger = self.ledger();
+        ledger.finished += 1;
+        ledger.paid_off += 1;
     }
 
     fn balance(&self, _now: Instant) -> u64 {
