@@ -24,6 +24,19 @@ pub enum Verdict {
     Rejected,
 }
 
+impl fmt::Display for Verdict {
+    /// The name, in small letters.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Transient => "transient",
+            Verdict::Throttled { .. } => "throttled",
+            Verdict::Unprocessed => "unprocessed",
+            Verdict::Permanent => "permanent",
+            Verdict::Rejected => "rejected",
+        })
+    }
+}
+
 /// A wait that the server asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
@@ -279,6 +292,34 @@ impl Failure {
             self.hint = Some(hint);
         }
         self
+    }
+}
+
+impl fmt::Display for Failure {
+    /// Verdict, cause, and what else is known, in a line.
+    ///
+    /// ```
+    /// use relent_core::{Cause, Failure, Hint, Verdict};
+    ///
+    /// let busy = Failure::new(Verdict::Transient).cause(Cause::Status(503));
+    /// assert_eq!(busy.hint(Hint::at_least(core::time::Duration::from_secs(5))).to_string(), "transient (503), asks for 5s");
+    /// assert_eq!(Failure::timed_out().to_string(), "transient (timeout), may have been executed");
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.verdict)?;
+        if self.cause != Cause::Other {
+            write!(f, " ({})", self.cause)?;
+        }
+        if self.ambiguous {
+            f.write_str(", may have been executed")?;
+        }
+        if let Some(hint) = self.hint {
+            write!(f, ", asks for {:?}", hint.wait)?;
+        }
+        if self.stop.is_some() {
+            f.write_str(", asks for no retry")?;
+        }
+        Ok(())
     }
 }
 

@@ -2,18 +2,39 @@
 
 use std::time::Duration;
 
-use relent_core::Launch;
+use relent_core::{Failure, Launch, Past};
 
 /// One attempt, as the operation sees it.
+///
+/// ```
+/// use relent::{Attempt, Retry};
+///
+/// # struct Orders;
+/// # impl Orders {
+/// #     fn find(&self, key: u64) -> Option<u32> { Some(key as u32) }
+/// #     fn insert(&self, _: u64) -> Result<u32, std::io::Error> { Err(std::io::ErrorKind::TimedOut.into()) }
+/// # }
+/// # let orders = Orders;
+/// // An order whose number is ours: look before it is placed again.
+/// let place = |attempt: Attempt| {
+///     if attempt.may_have_been_executed() && let Some(placed) = orders.find(7) {
+///         return Ok(placed);
+///     }
+///     orders.insert(7)
+/// };
+/// # let retry = Retry::new(relent::Policy::constant(std::time::Duration::ZERO).build().unwrap());
+/// assert_eq!(retry.run_blocking(place).unwrap(), 7);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     number: u32,
     time: Option<Duration>,
+    past: Past,
 }
 
 impl Attempt {
     pub(crate) fn new(launch: &Launch) -> Attempt {
-        Attempt { number: launch.number, time: launch.time }
+        Attempt { number: launch.number, time: launch.time, past: launch.past }
     }
 
     /// 1 for the first.
@@ -33,5 +54,18 @@ impl Attempt {
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         self.time
+    }
+
+    /// What the attempt before this one came to; `None` for the first. A hedge sees what was known when it started.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<Failure> {
+        self.past.last_failure()
+    }
+
+    /// Whether any attempt before this one may have been executed although no answer came. The work may be done already:
+    /// look first, where that is possible.
+    #[must_use]
+    pub fn may_have_been_executed(&self) -> bool {
+        self.past.may_have_been_executed()
     }
 }

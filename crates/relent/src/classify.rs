@@ -1,17 +1,21 @@
 //! From an error to what it means for repeating.
 
+mod chain;
+mod compose;
+mod handle;
+
+pub use compose::{ClassifyExt, OnSource, Or, Refined, Sources, refine};
+
 use std::error::Error;
 use std::fmt;
-use std::io;
 
-use relent_core::{Cause, Failure, Verdict};
-
-use crate::deadline::DeadlineExceeded;
-use crate::error::TimedOut;
+use relent_core::{Failure, Verdict};
 
 /// Says what an error means for repeating the operation.
 ///
-/// Closures classify: `|e: &MyError| Verdict::Transient`, or one that answers a whole [`Failure`].
+/// Closures classify: `|e: &MyError| Verdict::Transient`, or one that answers a whole [`Failure`], or an `Option` of either:
+/// `None` says that it does not know the error, and leaves it to the next one ([`ClassifyExt::or`]). What nobody knows is
+/// not retried.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not know what a `{E}` means for repeating",
     note = "implement `std::error::Error` for it, or say what it means: `retry.classify(|error| …)`; for `anyhow::Error` and boxed errors: `retry.classify(relent::Boxed)`"
@@ -19,15 +23,53 @@ use crate::error::TimedOut;
 pub trait Classify<E: ?Sized> {
     /// What `error` means.
     fn classify(&self, error: &E) -> Failure;
+
+    /// The same, or `None` if this classifier does not know the error: then another one may. By default it knows them all.
+    fn known(&self, error: &E) -> Option<Failure> {
+        Some(self.classify(error))
+    }
+}
+
+/// What a closure that classifies may answer: a [`Verdict`], a [`Failure`], or an `Option` of either.
+pub trait Judgement {
+    /// The failure; `None`: not known.
+    fn failure(self) -> Option<Failure>;
+}
+
+impl Judgement for Verdict {
+    fn failure(self) -> Option<Failure> {
+        Some(self.into())
+    }
+}
+
+impl Judgement for Failure {
+    fn failure(self) -> Option<Failure> {
+        Some(self)
+    }
+}
+
+impl<J: Judgement> Judgement for Option<J> {
+    fn failure(self) -> Option<Failure> {
+        self.and_then(J::failure)
+    }
+}
+
+/// An error that nobody knows is not retried.
+fn unknown() -> Failure {
+    Failure::new(Verdict::Permanent)
 }
 
 impl<E: ?Sized, F, R> Classify<E> for F
 where
     F: Fn(&E) -> R,
-    R: Into<Failure>,
+    R: Judgement,
 {
     fn classify(&self, error: &E) -> Failure {
-        self(error).into()
+        self.known(error).unwrap_or_else(unknown)
+    }
+
+    fn known(&self, error: &E) -> Option<Failure> {
+        self(error).failure()
     }
 }
 
@@ -48,7 +90,11 @@ pub struct Standard;
 
 impl<E: Error + 'static> Classify<E> for Standard {
     fn classify(&self, error: &E) -> Failure {
-        classify_chain(error)
+        self.known(error).unwrap_or_else(unknown)
+    }
+
+    fn known(&self, error: &E) -> Option<Failure> {
+        chain::first(error, chain::known)
     }
 }
 
@@ -66,7 +112,11 @@ pub struct Boxed;
 
 impl<E: AsRef<dyn Error + Send + Sync + 'static>> Classify<E> for Boxed {
     fn classify(&self, error: &E) -> Failure {
-        classify_chain(error.as_ref())
+        self.known(error).unwrap_or_else(unknown)
+    }
+
+    fn known(&self, error: &E) -> Option<Failure> {
+        chain::first(error.as_ref(), chain::known)
     }
 }
 
@@ -108,68 +158,5 @@ impl fmt::Display for Transient {
 impl Error for Transient {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(self.0.as_ref())
-    }
-}
-
-/// How many causes deep a chain is followed: one that bites its own tail must not hang a call.
-const DEEPEST: usize = 32;
-
-/// The first error of the chain that is known decides; none is, so it is permanent.
-pub(crate) fn classify_chain(error: &(dyn Error + 'static)) -> Failure {
-    let mut current = Some(error);
-    for _ in 0..DEEPEST {
-        let Some(error) = current else { break };
-        if let Some(failure) = known(error) {
-            return failure;
-        }
-        current = cause(error);
-    }
-    Failure::new(Verdict::Permanent)
-}
-
-/// The next error inwards. An `io::Error` made around another one names that one's source as its own, and so would hide it.
-fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
-    match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
-        Some(inner) => Some(inner),
-        None => error.source(),
-    }
-}
-
-fn known(error: &(dyn Error + 'static)) -> Option<Failure> {
-    if error.is::<Transient>() {
-        return Some(Failure::new(Verdict::Transient));
-    }
-    if error.is::<TimedOut>() {
-        return Some(Failure::timed_out());
-    }
-    if let Some(exceeded) = error.downcast_ref::<DeadlineExceeded>() {
-        return Some(exceeded.failure());
-    }
-    #[cfg(feature = "http")]
-    if let Some(failure) = crate::http::known_error(error) {
-        return Some(failure);
-    }
-    error.downcast_ref::<io::Error>().and_then(known_io)
-}
-
-/// What an I/O error says by its kind. `None` where the kind says nothing and a cause inside may.
-fn known_io(error: &io::Error) -> Option<Failure> {
-    use io::ErrorKind as Kind;
-    let transient = Failure::new(Verdict::Transient);
-    match error.kind() {
-        Kind::ConnectionRefused | Kind::HostUnreachable | Kind::NetworkUnreachable | Kind::NetworkDown => {
-            Some(Failure::new(Verdict::Unprocessed).cause(Cause::Connect))
-        }
-        Kind::ConnectionReset
-        | Kind::ConnectionAborted
-        | Kind::BrokenPipe
-        | Kind::NotConnected
-        | Kind::UnexpectedEof => Some(transient.cause(Cause::Reset).ambiguous()),
-        // A socket's own timeout is `WouldBlock` on Unix.
-        Kind::TimedOut | Kind::WouldBlock => Some(transient.cause(Cause::Timeout).ambiguous()),
-        Kind::Interrupted => Some(transient.ambiguous()),
-        Kind::Other => None,
-        _ if error.get_ref().is_some() => None,
-        _ => Some(Failure::new(Verdict::Permanent)),
     }
 }

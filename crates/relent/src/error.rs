@@ -105,11 +105,12 @@ impl<E> RetryError<E> {
 impl<E> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.0.stop.attempts == 1 { "" } else { "s" };
-        write!(
-            f,
-            "gave up after {} attempt{plural} in {:.1?}: {}",
-            self.0.stop.attempts, self.0.elapsed, self.0.stop.reason
-        )?;
+        write!(f, "gave up after {} attempt{plural}", self.0.stop.attempts)?;
+        // Where nothing was pending the clock was never read.
+        if !self.0.elapsed.is_zero() {
+            write!(f, " in {:.1?}", self.0.elapsed)?;
+        }
+        write!(f, ": {}", self.0.stop.reason)?;
         if let (StopReason::HintTooLong, Some(hint)) = (self.0.stop.reason, self.0.stop.hint) {
             write!(f, " ({hint:?})")?;
         }

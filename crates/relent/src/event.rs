@@ -47,6 +47,32 @@ pub enum Event {
     Stopped(Stop),
 }
 
+impl fmt::Display for Event {
+    /// One line for a log. There is nothing in it that an operation or its error said of itself.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Failed { attempt, failure } => write!(f, "attempt {attempt} failed: {failure}"),
+            Event::Waiting { attempts, wait, origin } => {
+                let whose = match origin {
+                    WaitOrigin::Server => ", as the server asked",
+                    _ => "",
+                };
+                write!(f, "attempt {} follows in {wait:.1?}{whose}", attempts.saturating_add(1))
+            }
+            Event::Recovered { attempts, winner } => {
+                write!(f, "attempt {winner} of {attempts} succeeded")
+            }
+            Event::Hedged { attempt } => write!(f, "attempt {attempt} starts beside one that takes long"),
+            Event::HedgeRefused { reason } => write!(f, "no hedge: {reason}"),
+            Event::Stopped(stop) => {
+                let plural = if stop.attempts == 1 { "" } else { "s" };
+                write!(f, "gave up after {} attempt{plural}: {}", stop.attempts, stop.reason)?;
+                if stop.ambiguous { f.write_str("; it may have taken effect") } else { Ok(()) }
+            }
+        }
+    }
+}
+
 /// Whoever listens to a handle's events; must not block.
 #[derive(Clone)]
 pub(crate) struct Listener(pub(crate) Arc<dyn Fn(&Event) + Send + Sync>);

@@ -216,7 +216,8 @@ impl Session {
         self.alarm = opening::ends(context.policy, self.deadline, now);
         self.troubles().permit = permit;
         let left = self.ledger.tell_hedge(context.policy.nested());
-        Launch::new(self.launched, now, self.alarm, left)
+        let past = self.troubles().past.ambiguous(self.ambiguous);
+        Launch { past, ..Launch::new(self.launched, now, self.alarm, left) }
     }
 
     /// Puts the attempt that stands in the session aside.

@@ -5,8 +5,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on says so by a panic")]
 
 mod ambient;
+mod attempt;
 mod cancellation;
 mod classify;
+mod composition;
 mod credit;
 mod deadline;
 mod dropping;
