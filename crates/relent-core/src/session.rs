@@ -453,7 +453,8 @@ impl Session {
         let hedges = self.hedges_left(context);
         let left = self.ledger.tell(context.policy.nested(), can_retry, hedges, context.credit);
         let past = self.troubles().past.ambiguous(self.ambiguous);
-        Step::Launch(Launch { past, ..Launch::new(self.launched, now, self.alarm, left) })
+        let previous = self.counted - 1;
+        Step::Launch(Launch { past, previous, ..Launch::new(self.launched, now, self.alarm, left) })
     }
 
     /// Step 0: budget, breaker, credit and the call's own memory hear what became of the attempt.

@@ -127,13 +127,20 @@ impl<H: Handle, K: Default> Call<H, K> {
 
     /// Opens the call without a session yet: most calls succeed at once and never need one.
     pub(crate) fn open(&self) -> Result<First, Stop> {
+        self.open_within(None)
+    }
+
+    /// The same for a caller who gives it so much time from now on.
+    #[inline]
+    fn open_within(&self, given: Option<Duration>) -> Result<First, Stop> {
         let shared = self.shared();
         let outside = Surroundings::current();
         let bound = outside.bound(shared.timer.is_system());
-        let timed = shared.policy.is_timed() || !bound.is_none();
+        let timed = shared.policy.is_timed() || !bound.is_none() || given.is_some();
         let began = timed.then(|| shared.timer.now());
         let now = began.unwrap_or(Instant::ZERO);
-        let opening = Opening::begin(&shared.context(), self.repeat(), bound.deadline(now), now)
+        let deadline = bound.deadline(now).min(given.map_or(Instant::NEVER, |given| now + given));
+        let opening = Opening::begin(&shared.context(), self.repeat(), deadline, now)
             .map_err(|reason| self.refused(reason))?;
         let inside = Surroundings::new(opening.left(), Bound::at(opening.launch().ends_below()));
         let inside = inside.on(shared.timer.is_system());
@@ -159,10 +166,10 @@ impl<H: Handle, K: Default> Call<H, K> {
         self.stage = Stage::Live(ManuallyDrop::new(live));
     }
 
-    /// Opens the call for drivers that wait anyway.
+    /// Opens the call for drivers that wait anyway; `given` is the time that the caller gives it from now on.
     #[cfg(feature = "http")]
-    pub(crate) fn begin(&mut self) -> Step {
-        match self.open() {
+    pub(crate) fn begin(&mut self, given: Option<Duration>) -> Step {
+        match self.open_within(given) {
             Ok(first) => {
                 let launch = first.launch();
                 self.goes_on(first);

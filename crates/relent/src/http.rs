@@ -14,6 +14,7 @@ mod layer;
 mod memory;
 mod method;
 mod peers;
+mod protocol;
 mod replay;
 mod retry_after;
 mod send_deadline;
@@ -21,17 +22,29 @@ mod status;
 mod time_fields;
 pub mod wire;
 
+#[cfg(feature = "grpc")]
+pub(crate) use call::Sender;
 pub use call::{HttpCall, Stopped};
 pub(crate) use classify::known_error;
 pub use deadline::{DeadlineBody, DeadlineLayer, DeadlineResponse, DeadlineService};
 pub use grpc_timeout::GRPC_TIMEOUT;
 pub use kept::{Keeping, Kept, RetryBody, without_body};
+#[cfg(feature = "grpc")]
+pub(crate) use layer::take_ready;
 pub use layer::{HttpRetry, HttpRetryLayer};
 pub use memory::ReplayMemory;
 #[cfg(feature = "reqwest")]
 pub(crate) use method::is_idempotent;
+#[cfg(feature = "grpc")]
+pub(crate) use method::repeat_of;
 pub use method::{IDEMPOTENCY_KEY, repeat};
+#[cfg(feature = "grpc")]
+pub(crate) use peers::Peers;
 pub use peers::PeersError;
+#[cfg(feature = "grpc")]
+pub(crate) use protocol::Protocol;
+#[cfg(feature = "grpc")]
+pub(crate) use replay::Watch;
 pub use replay::{Replay, ReplayBody, ReplayError};
 pub use retry_after::retry_after;
 pub use send_deadline::{SendDeadline, SendDeadlineError, SendDeadlineFuture, SendDeadlineLayer};

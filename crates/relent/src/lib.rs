@@ -65,6 +65,7 @@
 //! | blocking functions | [`Retry::run_blocking`] | |
 //! | tower services | `RetryLayer` | `tower` |
 //! | HTTP clients that are tower services | `http::HttpRetryLayer` | `http`, and `hyper-util` to know its errors |
+//! | gRPC clients that are tower services | `grpc::GrpcRetryLayer` | `grpc` |
 //! | reqwest | `adapter::reqwest::RetryClient` | `reqwest` |
 //! | tests without waiting | [`timer::Manual`], or tokio's paused time | |
 //! | policies from a file | the crate `relent-config` | |
@@ -82,6 +83,8 @@ pub mod classify;
 mod deadline;
 mod error;
 mod event;
+#[cfg(feature = "grpc")]
+pub mod grpc;
 mod handles;
 #[cfg(feature = "http")]
 pub mod http;

@@ -217,7 +217,8 @@ impl Session {
         self.troubles().permit = permit;
         let left = self.ledger.tell_hedge(context.policy.nested());
         let past = self.troubles().past.ambiguous(self.ambiguous);
-        Launch { past, ..Launch::new(self.launched, now, self.alarm, left) }
+        let previous = self.counted - 1;
+        Launch { past, previous, ..Launch::new(self.launched, now, self.alarm, left) }
     }
 
     /// Puts the attempt that stands in the session aside.

@@ -54,12 +54,15 @@ pub struct Launch {
     pub left: Option<u32>,
     /// The attempts before it.
     pub past: Past,
+    /// Attempts before it, free repeats aside: what gRPC tells as `grpc-previous-rpc-attempts`.
+    pub previous: u32,
 }
 
 impl Launch {
     #[inline]
     pub(super) fn new(number: u32, now: Instant, ends: Instant, left: Option<u32>) -> Launch {
-        Launch { id: AttemptId(number), number, ends, time: ends.left(now), left, past: Past::NONE }
+        let (time, past, previous) = (ends.left(now), Past::NONE, number - 1);
+        Launch { id: AttemptId(number), number, ends, time, left, past, previous }
     }
 
     /// The time to tell the layer below, so that it answers before this one gives up: less 5 ms or 5 %, whichever is

@@ -14,8 +14,8 @@ use tower_service::Service;
 
 use super::kept::{self, Keeping, Kept, RetryBody};
 use super::peers::Peers;
+use super::protocol::Protocol;
 use super::replay::{Replay, ReplayBody};
-use super::status::failure_of_response;
 use super::wire;
 use crate::call::Call;
 use crate::classify::Classify;
@@ -42,7 +42,7 @@ pub struct Stopped {
 }
 
 /// What every attempt is made from.
-pub(super) struct Sender<S, B> {
+pub(crate) struct Sender<S, B> {
     service: S,
     /// Whether `service` has been polled ready and not been called since.
     ready: bool,
@@ -51,14 +51,21 @@ pub(super) struct Sender<S, B> {
     replay: Replay<B>,
     peers: Peers,
     peer: Option<usize>,
+    protocol: Protocol,
 }
 
 impl<S, B> Sender<S, B> {
     /// `service` is ready.
-    pub(super) fn new(service: S, mut pristine: request::Parts, replay: Replay<B>, peers: Peers) -> Self {
+    pub(crate) fn new(service: S, mut pristine: request::Parts, replay: Replay<B>, peers: Peers) -> Self {
         wire::forget(&mut pristine.headers);
         let peer = peers.find(&pristine.uri, &pristine.headers);
-        Sender { service, ready: true, pristine, replay, peers, peer }
+        Sender { service, ready: true, pristine, replay, peers, peer, protocol: Protocol::Http }
+    }
+
+    /// The same in another language than plain HTTP.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn speaking(self, protocol: Protocol) -> Self {
+        Sender { protocol, ..self }
     }
 
     fn send(&mut self, launch: &Launch) -> S::Future
@@ -71,6 +78,7 @@ impl<S, B> Sender<S, B> {
         if self.peer.is_some() {
             wire::stamp(&mut parts.headers, launch);
         }
+        self.protocol.stamp(&mut parts, launch);
         self.service.call(Request::from_parts(parts, self.replay.next_attempt()))
     }
 
@@ -136,7 +144,7 @@ where
     S: Service<Request<ReplayBody<B>>, Response = Response<RB>>,
     T: Timer,
 {
-    pub(super) fn new(retry: Retry<C, T>, sender: Sender<S, B>, repeat: Repeat) -> Self {
+    pub(crate) fn new(retry: Retry<C, T>, sender: Sender<S, B>, repeat: Repeat) -> Self {
         HttpCall {
             failures: Failures::new(retry.shared.keep_errors),
             call: Call::new(retry, repeat),
@@ -164,7 +172,7 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
             let next = match self.phase {
-                Phase::New => ControlFlow::Continue(self.as_mut().project().call.begin()),
+                Phase::New => ControlFlow::Continue(self.as_mut().begin()),
                 Phase::Attempt => ready!(self.as_mut().poll_attempt(cx)),
                 Phase::Wait => ControlFlow::Continue(ready!(self.as_mut().poll_wait(cx))),
                 Phase::Done => panic!("a call was polled after its end"),
@@ -189,6 +197,12 @@ where
     B: Body,
     RB: Body,
 {
+    fn begin(self: Pin<&mut Self>) -> Step {
+        let this = self.project();
+        let sender = this.sender.as_ref().expect("the call is not over");
+        this.call.begin(sender.protocol.time_given(&sender.pristine.headers))
+    }
+
     /// Polls the attempt, and only if it is not ready its time: at equal times an answer beats the clock.
     fn poll_attempt(
         mut self: Pin<&mut Self>,
@@ -255,14 +269,11 @@ where
         let sender = this.sender.as_ref().expect("the call is not over");
         this.call.inside().spend(sender.peers.used(sender.peer, &response));
         let (mut parts, body) = response.into_parts();
-        if parts.status.as_u16() < 400 {
+        let Some(failure) = sender.protocol.failure(&parts, &this.call.shared().timer) else {
             this.call.succeeded();
             wire::consume(&mut parts.headers);
             return ControlFlow::Break(Ok(Response::from_parts(parts, RetryBody::live(body))));
-        }
-        let wall = this.call.shared().timer.wall();
-        let failure =
-            failure_of_response(parts.status, &parts.headers, wall).expect("400 and above are failures");
+        };
         match this.call.failed(sender.whole(failure)) {
             Step::Stop(stop) => {
                 let elapsed = this.call.elapsed();

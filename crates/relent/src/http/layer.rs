@@ -5,7 +5,6 @@ use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use http_body::Body;
-use relent_core::Repeat;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -30,7 +29,7 @@ use crate::timer::{SystemTimer, Timer};
 /// | POST PATCH and others | repeat | no | no | no |
 /// | the same with a key, under `key-honoured` | repeat | repeat, same key | repeat, same key | repeat after it, same key |
 ///
-/// A request that carries a [`Repeat`] among its extensions goes by that instead: a search by POST, say.
+/// A request that carries a [`Repeat`](crate::Repeat) among its extensions goes by that instead: a search by POST, say.
 ///
 /// The body streams through on the first try and is kept on the way, up to the policy's `replay_limit`; a longer one can
 /// be sent again only after an attempt that read nothing of it. An attempt ends with the response's headers: its body
@@ -143,19 +142,19 @@ impl<S, C, T> HttpRetry<S, C, T> {
         C: Clone,
         T: Timer,
     {
-        // The instance that was polled ready is the one to call; the clone waits for its own turn.
-        let clone = self.inner.clone();
-        let service = std::mem::replace(&mut self.inner, clone);
-        let policy = self.retry.policy();
+        let service = take_ready(&mut self.inner);
         let (parts, ()) = request.into_parts();
-        let repeat = match parts.extensions.get::<Repeat>() {
-            Some(own) => *own,
-            None => method::repeat(policy.repeat(), &parts.method, &parts.headers),
-        };
-        let replay = body(policy.replay_limit(), &self.retry.shared.memory);
+        let repeat = method::repeat_of(&parts, self.retry.policy());
+        let replay = body(self.retry.policy().replay_limit(), &self.retry.shared.memory);
         let sender = Sender::new(service, parts, replay, self.peers.clone());
         HttpCall::new(self.retry.clone(), sender, repeat)
     }
+}
+
+/// The instance that was polled ready is the one to call; a clone stays, and waits for its own turn.
+pub(crate) fn take_ready<S: Clone>(inner: &mut S) -> S {
+    let clone = inner.clone();
+    std::mem::replace(inner, clone)
 }
 
 impl<S, C, T, B, RB> Service<Request<B>> for HttpRetry<S, C, T>

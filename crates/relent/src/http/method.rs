@@ -1,8 +1,8 @@
 //! What may be sent again: by repeat rule, method and key.
 
 use http::header::HeaderName;
-use http::{HeaderMap, Method};
-use relent_core::{Repeat, RepeatRule};
+use http::{HeaderMap, Method, request};
+use relent_core::{Policy, Repeat, RepeatRule};
 
 /// The header that lets a receiver recognise a request that it has seen.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -32,6 +32,12 @@ pub fn repeat(rule: RepeatRule, method: &Method, headers: &HeaderMap) -> Repeat 
         _ => is_idempotent(method),
     };
     if harmless { Repeat::Yes } else { Repeat::UnprocessedOnly }
+}
+
+/// The same for a request, whose own word among its extensions goes first.
+pub(crate) fn repeat_of(request: &request::Parts, policy: &Policy) -> Repeat {
+    let own = request.extensions.get::<Repeat>();
+    own.copied().unwrap_or_else(|| repeat(policy.repeat(), &request.method, &request.headers))
 }
 
 /// RFC 9110 §9.2.2. A method that isn't known is not.

@@ -29,7 +29,7 @@ pub enum PeersError {
 
 /// A list of authorities; clones share what is known of each.
 #[derive(Clone, Default)]
-pub(super) struct Peers(Arc<[Peer]>);
+pub(crate) struct Peers(Arc<[Peer]>);
 
 /// One of them.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Peer {
 }
 
 impl Peers {
-    pub(super) fn new<P: AsRef<str>>(names: impl IntoIterator<Item = P>) -> Result<Peers, PeersError> {
+    pub(crate) fn new<P: AsRef<str>>(names: impl IntoIterator<Item = P>) -> Result<Peers, PeersError> {
         let mut peers = Vec::new();
         for name in names {
             if peers.len() == MOST_PEERS {

@@ -171,6 +171,29 @@ impl<B> fmt::Debug for ReplayBody<B> {
     }
 }
 
+/// Watches how far a body was read.
+#[cfg(feature = "grpc")]
+pub(crate) struct Watch<B>(Option<Arc<Shared<B>>>);
+
+#[cfg(feature = "grpc")]
+impl<B: Body> Watch<B> {
+    /// Whether the caller has said everything: what is left to be sent, if anything, is kept here.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.as_ref().is_none_or(|shared| shared.state().rest_is_over())
+    }
+}
+
+#[cfg(feature = "grpc")]
+impl<B> ReplayBody<B> {
+    /// Watches the body on its way.
+    pub(crate) fn watch(&self) -> Watch<B> {
+        Watch(match &self.0 {
+            Attempt::Stream(reader) => Some(Arc::clone(&reader.shared)),
+            _ => None,
+        })
+    }
+}
+
 /// Fails where the caller's body fails, and with an error of its own where another attempt has taken over.
 impl<B> Body for ReplayBody<B>
 where

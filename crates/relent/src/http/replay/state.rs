@@ -61,6 +61,12 @@ impl<B: Body> State<B> {
     }
 }
 
+impl<B: Body> State<B> {
+    pub(super) fn rest_is_over(&self) -> bool {
+        self.aside.is_none() && self.rest.as_ref().is_none_or(Body::is_end_stream)
+    }
+}
+
 impl<B> State<B> {
     /// Why this attempt may not read.
     pub(super) fn refusal(&self, attempt: u32) -> Option<ReplayError> {
@@ -157,10 +163,6 @@ where
                 Poll::Ready(Some(Ok(frame)))
             }
         }
-    }
-
-    pub(super) fn rest_is_over(&self) -> bool {
-        self.aside.is_none() && self.rest.as_ref().is_none_or(Body::is_end_stream)
     }
 
     /// The length of the rest, `before` bytes added.
