@@ -14,6 +14,8 @@ mod deadline;
 mod dropping;
 mod error;
 mod events;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod handles;
 mod hedging;
 #[cfg(feature = "reqwest")]
