@@ -49,6 +49,7 @@
 //! | `backoff.floor` | `"0s"` | the least wait; at most the base |
 //! | `attempt_timeout` | `"5s"` | the bound of one attempt, or `"none"` |
 //! | `deadline` | `"15s"` | the bound of the whole call, waits included, or `"none"` |
+//! | `give_up_after` | `"none"` | how long after its first failure a call may still start an attempt |
 //! | `min_attempt_time` | `"1ms"` | what an attempt needs at least, to be worth starting |
 //! | `throttled_base` | `"1s"` | the hint that a throttling answer without one counts as |
 //! | `throttled.base` | `"1s"` | the same as `throttled_base`; one of them may stand there |

@@ -72,6 +72,7 @@ fn values(policy: &Policy) -> Vec<Row> {
         ("backoff.floor", &["floor"], format_duration(backoff.floor())),
         ("attempt_timeout", &["attempt_timeout"], bound(policy.attempt_timeout())),
         ("deadline", &["deadline"], bound(policy.deadline())),
+        ("give_up_after", &["give_up_after"], bound(policy.give_up_after())),
         ("min_attempt_time", &["min_attempt_time"], format_duration(policy.min_attempt_time())),
         ("throttled_base", &["throttled_base"], format_duration(policy.throttled_base())),
         ("throttled.cap", &["throttled.cap"], throttled_cap(policy)),

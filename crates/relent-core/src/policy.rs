@@ -108,6 +108,7 @@ pub struct Policy {
     backoff: Backoff,
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
+    give_up_after: Option<Duration>,
     min_attempt_time: Duration,
     throttled: ThrottledConfig,
     limits: class::AttemptLimits,
@@ -171,6 +172,11 @@ impl Policy {
     /// The bound of the whole call, waits included; `None` if the builder was told `no_deadline()`.
     pub fn deadline(&self) -> Option<Duration> {
         self.deadline
+    }
+
+    /// How long after its first failure a call may still start an attempt; `None`: that bounds nothing.
+    pub fn give_up_after(&self) -> Option<Duration> {
+        self.give_up_after
     }
 
     /// What an attempt needs at least, to be worth starting before the deadline.

@@ -147,6 +147,8 @@ struct Troubles {
     past: Past,
     /// Why the call ended.
     reason: Option<StopReason>,
+    /// From when on no attempt is started any more, if the time since the first failure bounds that.
+    give_up: Option<Instant>,
     /// What only a hedged call needs.
     flights: Option<Box<Flights>>,
 }
@@ -293,7 +295,7 @@ impl Session {
         }
         let refusal = if now >= self.deadline {
             Some(StopReason::DeadlineExceeded)
-        } else if now + context.policy.min_attempt_time() >= self.deadline {
+        } else if now + context.policy.min_attempt_time() >= self.last_start() {
             Some(StopReason::DeadlineTooClose)
         } else if context.breaker.is_some_and(|breaker| !breaker.admits_retry(now, now)) {
             Some(StopReason::BreakerOpen)
@@ -482,6 +484,18 @@ impl Session {
             breaker.record(health, now);
         }
         self.hold(context, failure, now);
+        if let Some(time) = context.policy.give_up_after() {
+            // An attempt that lasted so long had worked: this is a first failure again.
+            let lasted = now.since(self.started) >= time;
+            let give_up = &mut self.troubles().give_up;
+            *give_up = give_up.filter(|_| !lasted).or(Some(now + time));
+        }
+    }
+
+    /// The nearer of the deadline and the point from which on nothing is started any more.
+    fn last_start(&self) -> Instant {
+        let give_up = self.troubles.as_ref().and_then(|troubles| troubles.give_up);
+        give_up.map_or(self.deadline, |give_up| give_up.min(self.deadline))
     }
 
     /// A server that says how long it is busy is left alone by all retries, not only by this call's.

@@ -61,6 +61,10 @@ pub(crate) struct PolicyArgs {
     #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = bound)]
     deadline: Option<Bound<Duration>>,
 
+    /// How long after its first failure a call may still start an attempt, or none [default: none]
+    #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = bound)]
+    give_up_after: Option<Bound<Duration>>,
+
     /// The least time that makes an attempt worth starting before the deadline [default: 1ms]
     #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration)]
     min_attempt_time: Option<Duration>,
@@ -94,6 +98,7 @@ impl PolicyArgs {
             ("--floor", self.floor.is_some()),
             ("--attempt-timeout", self.attempt_timeout.is_some()),
             ("--deadline", self.deadline.is_some()),
+            ("--give-up-after", self.give_up_after.is_some()),
             ("--min-attempt-time", self.min_attempt_time.is_some()),
             ("--budget-ratio", self.budget_ratio.is_some()),
             ("--budget-window", self.budget_window.is_some()),
@@ -129,6 +134,9 @@ impl PolicyArgs {
             Some(deadline) => policy.deadline(deadline),
             None => policy.no_deadline(),
         };
+        if let Some(Bound::Of(time)) = self.give_up_after {
+            policy = policy.give_up_after(time);
+        }
         policy = match self.budget(standard)? {
             Some(budget) => policy.budget(budget),
             None => policy.no_budget(),
@@ -200,6 +208,10 @@ impl PolicyArgs {
                 (length(self.effective_attempt_timeout(standard)?), self.attempt_timeout.is_some())
             }
             "deadline" => (length(self.effective_deadline(standard)?), self.deadline.is_some()),
+            "give_up_after" => match self.give_up_after? {
+                Bound::Of(time) => (length(time), true),
+                Bound::None => return None,
+            },
             "min_attempt_time" => span(self.min_attempt_time, defaults::MIN_ATTEMPT_TIME),
             _ => return None,
         };
@@ -230,6 +242,8 @@ fn fields(error: &PolicyError) -> Vec<&'static str> {
         PolicyError::FloorAboveBase { .. } => vec!["floor", "base"],
         PolicyError::AttemptTimeoutNotBelowDeadline { .. } => vec!["attempt_timeout", "deadline"],
         PolicyError::FirstWaitBeyondDeadline { .. } => vec!["base", "deadline"],
+        PolicyError::GiveUpNotBelowDeadline { .. } => vec!["give_up_after", "deadline"],
+        PolicyError::FirstWaitBeyondGiveUp { .. } => vec!["base", "give_up_after"],
         PolicyError::MinAttemptTimeTooLong { .. } => vec!["min_attempt_time", "attempt_timeout", "deadline"],
         _ => vec![error.field()],
     }

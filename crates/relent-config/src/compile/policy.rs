@@ -23,7 +23,7 @@ pub(super) type Spans = Vec<(&'static str, Range<usize>)>;
 type Reader = fn(&mut Draft, &Item<'_>, &mut Report) -> Option<()>;
 
 /// Every field of a policy.
-const READERS: [(&str, Reader); 18] = [
+const READERS: [(&str, Reader); 19] = [
     ("attempts", |d, item, report| item.whole("3", report).map(|v| d.set(|b| b.attempts(v)))),
     ("backoff", backoff::read),
     ("attempt_timeout", |d, item, report| {
@@ -34,6 +34,11 @@ const READERS: [(&str, Reader); 18] = [
     ("deadline", |d, item, report| {
         let value = item.length_or_none(report)?;
         d.set(|b| if let Some(v) = value { b.deadline(v) } else { b.no_deadline() });
+        Some(())
+    }),
+    ("give_up_after", |d, item, report| {
+        let value = item.length_or_none(report)?;
+        d.set(|b| if let Some(v) = value { b.give_up_after(v) } else { b.no_give_up_after() });
         Some(())
     }),
     ("min_attempt_time", |d, item, report| item.length(report).map(|v| d.set(|b| b.min_attempt_time(v)))),

@@ -128,7 +128,7 @@ impl<'t> Item<'t> {
             Ok(length) => Some(length),
             Err(_) if text == "none" => {
                 self.refuse(
-                    "only attempt_timeout and deadline can be none",
+                    "only attempt_timeout, deadline and give_up_after can be none",
                     "write a length, such as \"250ms\"",
                     report,
                 );

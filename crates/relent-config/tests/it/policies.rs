@@ -35,6 +35,7 @@ attempts = 0x5
 backoff = { base = "50ms", cap = "1s", multiplier = 1.5, jitter = "equal", floor = "10ms" }
 attempt_timeout = "500ms"
 deadline = "1m30s"
+give_up_after = "45s"
 min_attempt_time = "2ms"
 throttled_base = "2s"
 max_hint = "1m"
@@ -64,6 +65,7 @@ replay_total = "1.5GiB"
         .floor(millis(10))
         .attempt_timeout(millis(500))
         .deadline(millis(90_000))
+        .give_up_after(millis(45_000))
         .min_attempt_time(millis(2))
         .throttled_base(millis(2000))
         .max_hint(millis(60_000))

@@ -81,6 +81,31 @@ impl PolicyBuilder {
         self
     }
 
+    /// How long after its first failure a call may still start an attempt (default: no such bound). For work that lives long
+    /// when all is well, a stream or a long poll, together with [`no_deadline`](PolicyBuilder::no_deadline): the time
+    /// before it broke does not count, and an attempt that works is not cut short. An attempt that lasted at least this
+    /// long did work: the time then counts anew from its failure.
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use relent_core::Policy;
+    ///
+    /// let stream = Policy::builder().attempts(100).no_attempt_timeout().no_deadline();
+    /// let stream = stream.give_up_after(Duration::from_secs(60)).build()?;
+    /// assert_eq!(stream.give_up_after(), Some(Duration::from_secs(60)));
+    /// # Ok::<(), relent_core::PolicyError>(())
+    /// ```
+    pub fn give_up_after(mut self, time: Duration) -> Self {
+        self.0.give_up_after = Some(time);
+        self
+    }
+
+    /// The time since the first failure bounds nothing.
+    pub fn no_give_up_after(mut self) -> Self {
+        self.0.give_up_after = None;
+        self
+    }
+
     /// What an attempt needs at least, to be worth starting before the deadline (default 1 ms).
     pub fn min_attempt_time(mut self, least: Duration) -> Self {
         self.0.min_attempt_time = least;
@@ -225,6 +250,7 @@ fn check_lengths(policy: &Policy) -> Result<(), PolicyError> {
         ("floor", policy.backoff.floor()),
         ("attempt_timeout", policy.attempt_timeout.unwrap_or_default()),
         ("deadline", policy.deadline.unwrap_or_default()),
+        ("give_up_after", policy.give_up_after.unwrap_or_default()),
         ("min_attempt_time", policy.min_attempt_time),
         ("throttled_base", policy.throttled.base),
         ("throttled.cap", policy.throttled.cap.unwrap_or_default()),
@@ -260,7 +286,12 @@ fn check_backoff(backoff: &Backoff) -> Result<(), PolicyError> {
 }
 
 fn check_time(policy: &Policy) -> Result<(), PolicyError> {
-    for (field, value) in [("attempt_timeout", policy.attempt_timeout), ("deadline", policy.deadline)] {
+    let bounds = [
+        ("attempt_timeout", policy.attempt_timeout),
+        ("deadline", policy.deadline),
+        ("give_up_after", policy.give_up_after),
+    ];
+    for (field, value) in bounds {
         if value.is_some_and(|v| v.is_zero()) {
             return Err(PolicyError::Zero(field));
         }
@@ -283,7 +314,21 @@ fn check_time(policy: &Policy) -> Result<(), PolicyError> {
     {
         return Err(PolicyError::FirstWaitBeyondDeadline { base, deadline });
     }
-    Ok(())
+    check_give_up(policy)
+}
+
+fn check_give_up(policy: &Policy) -> Result<(), PolicyError> {
+    let Some(give_up_after) = policy.give_up_after else { return Ok(()) };
+    let base = policy.backoff.base();
+    match policy.deadline {
+        Some(deadline) if give_up_after >= deadline => {
+            Err(PolicyError::GiveUpNotBelowDeadline { give_up_after, deadline })
+        }
+        _ if policy.attempts > 1 && base + policy.min_attempt_time >= give_up_after => {
+            Err(PolicyError::FirstWaitBeyondGiveUp { base, give_up_after })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_handles(policy: &Policy) -> Result<(), PolicyError> {
@@ -321,6 +366,7 @@ impl Default for PolicyBuilder {
             backoff: Backoff::exponential(defaults::BASE, defaults::CAP),
             attempt_timeout: Some(defaults::ATTEMPT_TIMEOUT),
             deadline: Some(defaults::DEADLINE),
+            give_up_after: None,
             min_attempt_time: defaults::MIN_ATTEMPT_TIME,
             throttled: ThrottledConfig::default(),
             limits: AttemptLimits::default(),

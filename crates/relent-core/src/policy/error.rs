@@ -54,6 +54,20 @@ pub enum PolicyError {
         /// The deadline.
         deadline: Duration,
     },
+    /// `give_up_after` is not below `deadline`, which always comes first then.
+    GiveUpNotBelowDeadline {
+        /// The time since the first failure.
+        give_up_after: Duration,
+        /// The deadline.
+        deadline: Duration,
+    },
+    /// The first wait is longer than `give_up_after`: no second attempt could ever start.
+    FirstWaitBeyondGiveUp {
+        /// The first wait, before jitter.
+        base: Duration,
+        /// The time since the first failure.
+        give_up_after: Duration,
+    },
     /// `min_attempt_time` is not below the deadline or the attempt timeout.
     MinAttemptTimeTooLong {
         /// The least useful time of an attempt.
@@ -148,7 +162,8 @@ impl PolicyError {
             PolicyError::AttemptTimeoutNotBelowDeadline { .. } => "attempt_timeout",
             PolicyError::Zero(field) | PolicyError::TooLong { field, .. } => field,
             PolicyError::NothingToRetryOn => "retry_on",
-            PolicyError::FirstWaitBeyondDeadline { .. } => "base",
+            PolicyError::FirstWaitBeyondDeadline { .. } | PolicyError::FirstWaitBeyondGiveUp { .. } => "base",
+            PolicyError::GiveUpNotBelowDeadline { .. } => "give_up_after",
             PolicyError::MinAttemptTimeTooLong { .. } => "min_attempt_time",
             PolicyError::HedgesNotBelowAttempts { .. } => "hedge.most",
             PolicyError::HedgeQuantileOutOfRange(_) => "hedge.quantile",
@@ -184,6 +199,10 @@ impl PolicyError {
             PolicyError::TooLong { .. } => "say that there is none, or give at most 365 days",
             PolicyError::NothingToRetryOn => "name what to retry on, or set attempts to 1",
             PolicyError::FirstWaitBeyondDeadline { .. } => "lower base or raise deadline",
+            PolicyError::GiveUpNotBelowDeadline { .. } => {
+                "lower give_up_after, raise deadline, or say that there is no deadline"
+            }
+            PolicyError::FirstWaitBeyondGiveUp { .. } => "lower base or raise give_up_after",
             PolicyError::MinAttemptTimeTooLong { .. } => "lower min_attempt_time",
             PolicyError::HedgesNotBelowAttempts { .. } => "lower hedge.most or raise attempts",
             PolicyError::HedgeQuantileOutOfRange(_) => "take a share between 0 and 1, such as 0.95",
@@ -221,6 +240,12 @@ impl fmt::Display for PolicyError {
             PolicyError::NothingToRetryOn => f.write_str("attempts is above 1, and retry_on is empty"),
             PolicyError::FirstWaitBeyondDeadline { base, deadline } => {
                 write!(f, "the first wait of {base:?} does not fit before the deadline of {deadline:?}")
+            }
+            PolicyError::GiveUpNotBelowDeadline { give_up_after, deadline } => {
+                write!(f, "give_up_after {give_up_after:?} is not below deadline {deadline:?}")
+            }
+            PolicyError::FirstWaitBeyondGiveUp { base, give_up_after } => {
+                write!(f, "the first wait of {base:?} does not fit into give_up_after {give_up_after:?}")
             }
             PolicyError::MinAttemptTimeTooLong { min_attempt_time, bound } => {
                 write!(f, "min_attempt_time {min_attempt_time:?} does not fit into {bound:?}")

@@ -48,9 +48,9 @@ impl Session {
         ensure(hint.is_none_or(|h| h.wait <= context.policy.max_hint()), StopReason::HintTooLong)?;
         let hint = held(hint, context, now);
         let backoff = self.backoff(context, hint);
-        // 7. Does the wait fit before the deadline? Without the hint's own jitter, which is then cut to what fits.
+        // 7. Does the wait fit before the deadline, and before the call is to give up? Without the hint's own jitter, which is then cut to what fits.
         let least = backoff.max(hint.map_or(Duration::ZERO, |h| h.wait));
-        let room = room(self.deadline, now + least + context.policy.min_attempt_time());
+        let room = room(self.last_start(), now + least + context.policy.min_attempt_time());
         let delay = match (hint, room) {
             (_, None) => return Err(StopReason::DeadlineTooClose),
             (Some(hint), Some(room)) if !hint.exact => spread(context, hint.wait, room, least),
@@ -114,7 +114,7 @@ impl Session {
         }
         ensure(held.since(self.started) <= context.policy.max_hint(), StopReason::HintTooLong)?;
         let left = held.since(now);
-        let room = room(self.deadline, held + context.policy.min_attempt_time());
+        let room = room(self.last_start(), held + context.policy.min_attempt_time());
         let room = room.ok_or(StopReason::DeadlineTooClose)?;
         Ok(Some(now + spread(context, left, room, left)))
     }

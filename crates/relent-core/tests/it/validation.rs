@@ -217,11 +217,34 @@ fn every_error_says_what_is_wrong_and_how_to_mend_it() {
         refused(Policy::builder().deadline(Duration::ZERO)),
         refused(Policy::builder().attempt_timeout(secs(60))),
         refused(Policy::builder().retry_on(RetryOn::nothing())),
+        refused(Policy::builder().give_up_after(secs(15))),
+        refused(Policy::builder().give_up_after(Duration::ZERO)),
+        refused(Policy::builder().give_up_after(millis(101))),
     ] {
         let text = error.to_string();
         assert!(text.contains(error.field()), "{text}");
         assert!(text.ends_with(error.mend()) && !text.ends_with('.'), "{text}");
     }
+}
+
+#[test]
+fn a_time_to_give_up_that_nothing_comes_of_is_refused() {
+    let within = |base: Duration, time: Duration| Policy::constant(base).no_deadline().give_up_after(time);
+    let (base, give_up_after) = (millis(999), secs(1));
+    assert_eq!(
+        refused(within(base, give_up_after)),
+        PolicyError::FirstWaitBeyondGiveUp { base, give_up_after }
+    );
+    assert!(within(millis(998), secs(1)).build().is_ok());
+    assert!(within(secs(5), secs(1)).attempts(1).build().is_ok());
+    let deadline = secs(20);
+    let bound = |give_up_after| Policy::builder().deadline(deadline).give_up_after(give_up_after);
+    assert_eq!(
+        refused(bound(deadline)),
+        PolicyError::GiveUpNotBelowDeadline { give_up_after: deadline, deadline }
+    );
+    assert_eq!(bound(secs(19)).build().unwrap().give_up_after(), Some(secs(19)));
+    assert_eq!(bound(secs(19)).no_give_up_after().build(), Policy::builder().deadline(deadline).build());
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl Wishes {
                 or_none(b, value, PolicyBuilder::attempt_timeout, PolicyBuilder::no_attempt_timeout)?
             }
             "deadline" => or_none(b, value, PolicyBuilder::deadline, PolicyBuilder::no_deadline)?,
+            "give_up_after" => b.give_up_after(length(value)?),
             "min_attempt_time" => b.min_attempt_time(length(value)?),
             "throttled_base" => b.throttled_base(length(value)?),
             "throttled" => b.throttled(throttled(value)?),

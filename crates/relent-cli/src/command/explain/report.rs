@@ -52,6 +52,8 @@ pub(super) struct Facts {
     pub(super) attempt_timeout: Option<Duration>,
     #[serde(rename = "deadline_ms", serialize_with = "maybe_ms")]
     pub(super) deadline: Option<Duration>,
+    #[serde(rename = "give_up_after_ms", serialize_with = "maybe_ms")]
+    pub(super) give_up_after: Option<Duration>,
     pub(super) repeat: &'static str,
     pub(super) retry_on: Vec<String>,
     pub(super) nested: &'static str,
@@ -155,6 +157,7 @@ impl Facts {
             floor: backoff.floor(),
             attempt_timeout: policy.attempt_timeout(),
             deadline: policy.deadline(),
+            give_up_after: policy.give_up_after(),
             repeat: repeat_name(policy.repeat()),
             retry_on: kinds.chain(on.statuses().map(|code| code.to_string())).collect(),
             nested: nested_name(policy.nested()),

@@ -55,8 +55,12 @@ fn policy(facts: &Facts) -> Vec<String> {
             "relent layers above and below share these attempts: three layers of three make 3 requests, not 27"
         }
     };
+    let last = facts
+        .give_up_after
+        .map(|time| format!("; none starts later than {} after the first failure", length(time)));
+    let last = last.unwrap_or_default();
     vec![
-        format!("  {} attempt{plural} in all; {each}, {whole}", facts.attempts),
+        format!("  {} attempt{plural} in all; {each}, {whole}{last}", facts.attempts),
         format!(
             "  waits from {}, times {} each, up to {}{floor}; jitter {}",
             length(facts.base),

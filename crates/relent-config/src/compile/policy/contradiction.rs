@@ -45,6 +45,11 @@ fn fields(error: &PolicyError, draft: &Draft) -> Vec<&'static str> {
             vec!["base", "deadline", "min_attempt_time"]
         }
         PolicyError::FirstWaitBeyondDeadline { .. } => vec!["base", "deadline"],
+        PolicyError::GiveUpNotBelowDeadline { .. } => vec!["give_up_after", "deadline"],
+        PolicyError::FirstWaitBeyondGiveUp { base, give_up_after } if base < give_up_after => {
+            vec!["base", "give_up_after", "min_attempt_time"]
+        }
+        PolicyError::FirstWaitBeyondGiveUp { .. } => vec!["base", "give_up_after"],
         PolicyError::MinAttemptTimeTooLong { .. } => {
             let without_deadline = draft.builder().no_deadline().build();
             let bound = if without_deadline.as_ref() == Err(error) { "attempt_timeout" } else { "deadline" };
@@ -92,7 +97,10 @@ fn mend(error: &PolicyError, draft: &Draft) -> Option<String> {
                 }
             }
         }
-        PolicyError::Zero(field @ ("attempt_timeout" | "deadline")) => {
+        PolicyError::GiveUpNotBelowDeadline { .. } => {
+            "lower give_up_after, raise deadline, or set deadline to \"none\"".to_owned()
+        }
+        PolicyError::Zero(field @ ("attempt_timeout" | "deadline" | "give_up_after")) => {
             format!("write {field} = \"none\" for no bound, or a length above zero")
         }
         PolicyError::Zero("minimum_calls") => "1 judges by a single attempt; 20 is the default".to_owned(),
@@ -101,7 +109,9 @@ fn mend(error: &PolicyError, draft: &Draft) -> Option<String> {
             format!("{field} counts the first attempt: 1 means no retry")
         }
         PolicyError::Zero(field) => format!("give {field} a length above zero"),
-        PolicyError::TooLong { field: field @ ("attempt_timeout" | "deadline"), .. } => {
+        PolicyError::TooLong {
+            field: field @ ("attempt_timeout" | "deadline" | "give_up_after"), ..
+        } => {
             format!("write {field} = \"none\" for no bound, or at most \"8760h\"")
         }
         PolicyError::TooLong { .. } => "write at most \"8760h\"".to_owned(),
@@ -122,6 +132,9 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
         PolicyError::AttemptTimeoutNotBelowDeadline { .. } => draft.set(|b| b.no_attempt_timeout()),
         PolicyError::NothingToRetryOn => draft.set(|b| b.retry_on(RetryOn::default())),
         PolicyError::FirstWaitBeyondDeadline { .. } => draft.set(|b| b.no_deadline()),
+        PolicyError::GiveUpNotBelowDeadline { .. } | PolicyError::FirstWaitBeyondGiveUp { .. } => {
+            draft.set(|b| b.no_give_up_after())
+        }
         PolicyError::MinAttemptTimeTooLong { .. } => draft.set(|b| b.min_attempt_time(Duration::ZERO)),
         PolicyError::ThrottledBaseAboveMaxHint { .. } => draft.throttled.base = Duration::ZERO,
         PolicyError::ThrottledCapBelowBase { .. } | PolicyError::ThrottledCapAboveMaxHint { .. } => {
@@ -138,6 +151,7 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
             "floor" => draft.set(|b| b.floor(Duration::ZERO)),
             "attempt_timeout" => draft.set(|b| b.no_attempt_timeout()),
             "deadline" => draft.set(|b| b.no_deadline()),
+            "give_up_after" => draft.set(|b| b.no_give_up_after()),
             "min_attempt_time" => draft.set(|b| b.min_attempt_time(Duration::ZERO)),
             "throttled_base" => draft.throttled.base = Duration::ZERO,
             "throttled.cap" => draft.throttled.cap = None,

@@ -95,6 +95,63 @@ fn a25_without_a_deadline_a_long_life_is_no_reason_to_stop() {
 }
 
 #[test]
+fn a25_the_time_before_the_first_failure_does_not_count() {
+    let long_lived = Policy::constant(secs(1)).attempts(1_000).no_budget().no_deadline().no_attempt_timeout();
+    let rig = Rig::new(long_lived.give_up_after(secs(60)).build().unwrap());
+    // A long poll that worked for 20 minutes, and then no answer at all.
+    let (mut session, launch) = rig.begun(at(0));
+    assert_eq!((launch.ends, launch.time), (Instant::NEVER, None));
+    let (broke, mut retries) = (secs(20 * 60), 0);
+    let mut now = at(0) + broke;
+    let mut step = session.failed(&rig.context(), launch.id, TRANSIENT, now);
+    let reason = loop {
+        step = match step {
+            Step::Wait { until } => {
+                now = until;
+                session.due(&rig.context(), now)
+            }
+            Step::Launch(launch) => {
+                retries += 1;
+                assert!(launch.ends.is_never(), "an attempt that works is not cut short");
+                session.failed(&rig.context(), launch.id, TRANSIENT, now)
+            }
+            Step::Stop(stop) => break stop.reason,
+        };
+    };
+    assert_eq!((retries, now, reason), (59, at(0) + broke + secs(59), StopReason::DeadlineTooClose));
+}
+
+#[test]
+fn a25_an_attempt_that_worked_for_so_long_makes_the_next_failure_a_first_one() {
+    let policy = Policy::constant(secs(1)).attempts(5).no_budget().no_deadline().no_attempt_timeout();
+    let rig = Rig::new(policy.give_up_after(secs(60)).build().unwrap());
+    let (starts, _, reason) = drive(&rig, secs(20 * 60));
+    assert_eq!((starts.len(), reason), (5, StopReason::AttemptsExhausted));
+    let (starts, end, reason) = drive(&rig, secs(40));
+    assert_eq!((starts.len(), end, reason), (3, at(122_000), StopReason::DeadlineTooClose));
+}
+
+#[test]
+fn the_deadline_holds_beside_the_time_since_the_first_failure() {
+    let policy = Policy::constant(secs(1)).attempts(1_000).no_budget().no_attempt_timeout();
+    let rig = Rig::new(policy.deadline(secs(10)).give_up_after(secs(8)).build().unwrap());
+    let (starts, end, reason) = drive(&rig, Duration::ZERO);
+    assert_eq!((starts.len(), end, reason), (8, at(7_000), StopReason::DeadlineTooClose));
+    let (starts, end, reason) = drive(&rig, secs(4));
+    assert_eq!((starts.len(), end, reason), (2, at(9_000), StopReason::DeadlineTooClose));
+}
+
+#[test]
+fn a_wait_that_ends_late_starts_nothing_after_the_time_to_give_up() {
+    let policy = Policy::constant(secs(1)).no_budget().no_deadline().no_attempt_timeout();
+    let rig = Rig::new(policy.give_up_after(secs(3)).build().unwrap());
+    let (mut session, launch) = rig.begun(at(0));
+    waits(session.failed(&rig.context(), launch.id, TRANSIENT, at(0)));
+    let stop = stopped(session.due(&rig.context(), at(3_000)));
+    assert_eq!(stop.reason, StopReason::DeadlineTooClose);
+}
+
+#[test]
 fn a27_an_attempt_that_hangs_is_retried_until_the_deadline() {
     let policy = Policy::constant(Duration::ZERO).attempts(10).no_budget();
     let rig = Rig::new(policy.attempt_timeout(millis(500)).deadline(secs(2)).build().unwrap());
