@@ -102,6 +102,21 @@ impl<E> RetryError<E> {
     }
 }
 
+impl<E> RetryError<E> {
+    pub(crate) fn stop(&self) -> Stop {
+        self.0.stop
+    }
+
+    /// The same story without the errors for which there is no other; the last one is asked about last.
+    pub(crate) fn filter_map<F>(self, mut change: impl FnMut(E) -> Option<F>) -> RetryError<F> {
+        let Story { stop, elapsed, failures } = *self.0;
+        let earlier =
+            failures.earlier.map(|errors| Box::new(errors.into_iter().filter_map(&mut change).collect()));
+        let last = failures.last.and_then(change);
+        RetryError::new(stop, elapsed, Failures { last, last_timed_out: failures.last_timed_out, earlier })
+    }
+}
+
 impl<E> fmt::Display for RetryError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.0.stop.attempts == 1 { "" } else { "s" };

@@ -90,6 +90,7 @@ mod handles;
 pub mod http;
 #[cfg(feature = "tower")]
 mod layer;
+pub mod outcome;
 mod random;
 mod retry;
 mod run;
@@ -105,6 +106,7 @@ pub use event::Event;
 pub use handles::Handles;
 #[cfg(feature = "tower")]
 pub use layer::{Attempts, ReadyCall, RetryLayer, RetryService};
+pub use outcome::{Answer, OutcomeRetry};
 pub use relent_core::{
     Backoff, BadGrpcCode, BadStatus, Budget, Cause, Deposit, Failure, Grant, GrpcCode, Health, HedgeConfig,
     HedgeDelay, Hint, Hold, Instant, Jitter, Nested, Permit, Policy, PolicyBuilder, PolicyError, Ratio,

@@ -23,6 +23,7 @@ mod http;
 #[cfg(feature = "tower")]
 mod layer;
 mod nested;
+mod outcome;
 mod rig;
 mod stepper;
 mod timelines;
