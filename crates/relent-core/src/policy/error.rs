@@ -250,15 +250,6 @@ impl fmt::Display for PolicyError {
             PolicyError::MinAttemptTimeTooLong { min_attempt_time, bound } => {
                 write!(f, "min_attempt_time {min_attempt_time:?} does not fit into {bound:?}")
             }
-            PolicyError::HedgesNotBelowAttempts { hedges, attempts } => {
-                write!(f, "{hedges} hedges do not fit into {attempts} attempts, the first included")
-            }
-            PolicyError::HedgeQuantileOutOfRange(quantile) => {
-                write!(f, "the hedge's quantile {quantile} is not between 0 and 1")
-            }
-            PolicyError::HedgeDelayTooLong { delay, bound } => {
-                write!(f, "a hedge after {delay:?} does not come within {bound:?}")
-            }
             PolicyError::ThrottledBaseAboveMaxHint { throttled_base, max_hint } => {
                 write!(f, "throttled_base {throttled_base:?} is above max_hint {max_hint:?}")
             }
@@ -280,6 +271,25 @@ impl fmt::Display for PolicyError {
                     "replay_limit of {limit} bytes for one call is above replay_total of {total} bytes for all of them"
                 )
             }
+            _ => self.of_handles(f),
+        }?;
+        write!(f, ": {}", self.mend())
+    }
+}
+
+impl PolicyError {
+    /// What is wrong with a budget, a breaker or hedges, in words.
+    fn of_handles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PolicyError::HedgesNotBelowAttempts { hedges, attempts } => {
+                write!(f, "{hedges} hedges do not fit into {attempts} attempts, the first included")
+            }
+            PolicyError::HedgeQuantileOutOfRange(quantile) => {
+                write!(f, "the hedge's quantile {quantile} is not between 0 and 1")
+            }
+            PolicyError::HedgeDelayTooLong { delay, bound } => {
+                write!(f, "a hedge after {delay:?} does not come within {bound:?}")
+            }
             PolicyError::BudgetRatioAboveOne(ratio) => write!(f, "budget ratio {ratio} is above 1"),
             PolicyError::MaxTokensOutOfRange(tokens) => {
                 write!(f, "max_tokens {tokens} is not from 1 to {}", super::ThrottleConfig::MOST_TOKENS)
@@ -294,8 +304,9 @@ impl fmt::Display for PolicyError {
                 )
             }
             PolicyError::FailureRateAboveOne(rate) => write!(f, "failure rate {rate} is above 1"),
-        }?;
-        write!(f, ": {}", self.mend())
+            // All others have their words above.
+            _ => write!(f, "{} contradicts the rest", self.field()),
+        }
     }
 }
 
