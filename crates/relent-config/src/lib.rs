@@ -57,11 +57,16 @@
 //! | `throttled.attempts` | attempts | attempts in all, where the last one was throttled |
 //! | `attempts_on` | `{}` | attempts in all, where the last one failed for this cause: `{ connect = 2, 503 = 2 }` |
 //! | `max_hint` | `"30s"` | the longest hint that is waited out |
-//! | `budget.ratio` | `0.1` | retries per successful call; `budget = "none"` for no budget |
+//! | `budget` | as below | `"none"`; a peer's by name: `"finagle"`, `"linkerd"`, `"grpc"`, `"envoy"`, `"aws-standard"`, `"aws-2026"`; or a table of one kind |
+//! | `budget.ratio` | `0.1` | retries per successful call |
 //! | `budget.window` | `"10s"` | the sliding window of that |
 //! | `budget.deposit` | `"success"` | when a call deposits: `"success"` or `"request"` |
 //! | `budget.reserve` | max(3, attempts − 1) | tokens for when the share is empty |
 //! | `budget.reserve_per_second` | `0.1` | how fast successful calls refill the reserve |
+//! | `budget.windowed` | – | Finagle's kind: `{ ratio = 0.2, min_per_second = 10, ttl = "10s" }` |
+//! | `budget.throttle` | – | gRPC's kind: `{ max_tokens = 10, token_ratio = 0.1 }` |
+//! | `budget.concurrency` | – | Envoy's kind: `{ ratio = 0.2, minimum = 3 }` |
+//! | `budget.cost` | – | the AWS SDKs' kind: `{ capacity = 500, retry = 5, timeout = 10, throttled = 5, first_try = 1 }` |
 //! | `breaker` | `"none"` | or `{ retries_only = { failure_rate = 0.5, window = "10s", minimum_calls = 20 } }` |
 //! | `max_waiting` | `10000` | calls in backoff at once, per target |
 //! | `repeat` | `"idempotent-methods"` | what may be sent again: `"never"`, `"idempotent-methods"`, `"key-honoured"` or `"always"` |

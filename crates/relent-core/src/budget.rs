@@ -3,6 +3,8 @@
 mod concurrency;
 mod cost;
 #[cfg(all(test, relent_loom))]
+mod loom_kinds;
+#[cfg(all(test, relent_loom))]
 mod loom_tests;
 mod meter;
 mod permit;

@@ -17,11 +17,15 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     })
 }
 
-/// Defaults that no file could write, since they follow from other fields.
-const COMPUTED: [(&str, &str); 3] = [
+/// Defaults that no file could write, since they follow from other fields, or are those of another kind.
+const COMPUTED: [(&str, &str); 7] = [
     ("budget.reserve", "max(3, attempts − 1)"),
     ("throttled.cap", "none: it does not grow"),
     ("throttled.attempts", "attempts"),
+    ("budget.windowed", "–"),
+    ("budget.throttle", "–"),
+    ("budget.concurrency", "–"),
+    ("budget.cost", "–"),
 ];
 
 fn read(policy: &str) -> Result<Policy, String> {

@@ -5,6 +5,7 @@
 
 mod advice;
 mod alone;
+mod budget;
 mod laws;
 mod load;
 mod matrix;

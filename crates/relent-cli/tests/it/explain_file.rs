@@ -103,3 +103,21 @@ fn a_missing_file_and_one_without_policies_are_said_so() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("has no policy: add one, such as [policy.api]"), "{}", ran.err);
 }
+
+/// Every kind is explained, and says no figure that nobody can know.
+#[test]
+fn budgets_of_every_kind() {
+    let kinds = ["finagle", "linkerd", "grpc", "envoy", "aws-standard", "aws-2026"];
+    for name in kinds {
+        let text = format!("version = 1\n[policy.api]\nbudget = \"{name}\"\n");
+        let fleet = ["--processes", "10", "--rps", "5"];
+        let told = explain(name, &text, &fleet).out;
+        let json = explain(name, &text, &[&fleet[..], &["--format", "json"]].concat()).out;
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let kind = json["budget"]["kind"].as_str().unwrap();
+        assert_eq!(json["fleet"].is_null(), kind == "concurrency", "{name}");
+        assert_eq!(json["load_factor"]["outage"].is_null(), kind == "concurrency", "{name}");
+        assert_eq!(told.contains(" ?  "), kind == "concurrency", "{name}: {told}");
+        assert_eq!(told.contains("Fleet: 10 processes"), kind != "concurrency", "{name}: {told}");
+    }
+}

@@ -1,6 +1,7 @@
 //! `[policy.NAME]`: its fields, each by name, into a builder.
 
 mod backoff;
+mod budget;
 mod class;
 mod contradiction;
 mod draft;
@@ -45,7 +46,7 @@ const READERS: [(&str, Reader); 19] = [
     ("throttled_base", |d, item, report| item.length(report).map(|v| d.throttled.base = v)),
     ("throttled", class::read_throttled),
     ("max_hint", |d, item, report| item.length(report).map(|v| d.set(|b| b.max_hint(v)))),
-    ("budget", handles::read_budget),
+    ("budget", budget::read),
     ("breaker", handles::read_breaker),
     ("max_waiting", |d, item, report| item.whole("10000", report).map(|v| d.set(|b| b.max_waiting(v)))),
     ("repeat", |d, item, report| item.choice(&REPEAT, report).map(|v| d.set(|b| b.repeat(v)))),
@@ -70,7 +71,7 @@ const NESTED: [(&str, Nested); 3] =
 /// The fields of inner tables, for who writes them a level too high.
 const INNER: [(&str, &[&str]); 3] = [
     ("backoff", &backoff::FIELDS),
-    ("budget", &handles::BUDGET_FIELDS),
+    ("budget", &budget::RATIO_FIELDS),
     ("throttled", &class::THROTTLED_FIELDS),
 ];
 

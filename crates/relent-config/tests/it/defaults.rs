@@ -35,13 +35,16 @@ fn the_reserve_in_the_sample_is_the_default_one() {
 #[test]
 fn every_field_is_in_the_sample() {
     let breaker = "breaker = { retries_only = { colour = 1 } }\nbackoff = { colour = 1, jitter = { colour = 1 } }\nthrottled = { colour = 1 }\nbudget = { colour = 1 }";
+    let kinds: String = ["windowed", "throttle", "concurrency", "cost"]
+        .map(|kind| format!("[policy.{kind}]\nbudget = {{ {kind} = {{ colour = 1 }} }}\n"))
+        .concat();
     let text = format!(
-        "version = 1\ncolour = 1\n[proxy]\ncolour = 1\n[policy.a]\ncolour = 1\n{breaker}\n[upstream.a]\ncolour = 1\n[[route]]\ncolour = 1\n"
+        "version = 1\ncolour = 1\n[proxy]\ncolour = 1\n[policy.a]\ncolour = 1\n{breaker}\n{kinds}[upstream.a]\ncolour = 1\n[[route]]\ncolour = 1\n"
     );
     let errors = parse("f", &text).expect_err("colour is no field");
     let lists: Vec<_> =
         errors.iter().filter_map(|fault| fault.mend()?.strip_prefix("its fields are ")).collect();
-    assert_eq!(lists.len(), 10, "a list for each table: {errors}");
+    assert_eq!(lists.len(), 14, "a list for each table: {errors}");
     for field in lists.iter().flat_map(|list| list.split(", ")).map(|field| field.trim_matches('`')) {
         let uses = [format!("{field} = "), format!("[{field}]"), format!("[{field}."), format!(".{field}]")];
         assert!(uses.iter().any(|used| SAMPLE.contains(used)), "{field} is not in the sample");

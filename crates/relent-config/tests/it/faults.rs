@@ -11,6 +11,11 @@ fn faults(text: &str) -> String {
 }
 
 #[test]
+fn budgets() {
+    check("budgets", faults);
+}
+
+#[test]
 fn contradictions() {
     check("contradictions", faults);
 }

@@ -1,5 +1,6 @@
 //! What the policy file's reader takes, what it refuses, and how it says so.
 
+mod budgets;
 mod cases;
 mod defaults;
 mod facts;

@@ -82,7 +82,7 @@ impl BudgetConfig {
     pub(super) fn length(&self) -> (&'static str, Duration) {
         match self {
             BudgetConfig::Ratio(config) => ("budget.window", config.window),
-            BudgetConfig::Windowed(config) => ("ttl", config.ttl),
+            BudgetConfig::Windowed(config) => ("budget.ttl", config.ttl),
             _ => ("budget.window", Duration::ZERO),
         }
     }
@@ -94,7 +94,7 @@ impl BudgetConfig {
                 above_zero("budget.window", !config.window.is_zero())?;
                 share(config.ratio)
             }
-            BudgetConfig::Windowed(config) => above_zero("ttl", !config.ttl.is_zero()),
+            BudgetConfig::Windowed(config) => above_zero("budget.ttl", !config.ttl.is_zero()),
             BudgetConfig::Throttle(config) => config.check(),
             BudgetConfig::Concurrency(config) => share(config.ratio),
             BudgetConfig::Cost(config) => config.check(),
@@ -107,7 +107,7 @@ impl ThrottleConfig {
         if !(1..=ThrottleConfig::MOST_TOKENS).contains(&self.max_tokens) {
             return Err(PolicyError::MaxTokensOutOfRange(self.max_tokens));
         }
-        above_zero("token_ratio", self.token_ratio > Ratio::ZERO)?;
+        above_zero("budget.token_ratio", self.token_ratio > Ratio::ZERO)?;
         if !self.token_ratio.parts_per_million().is_multiple_of(1000) {
             return Err(PolicyError::TokenRatioTooFine(self.token_ratio));
         }
@@ -118,10 +118,13 @@ impl ThrottleConfig {
 impl CostConfig {
     fn check(&self) -> Result<(), PolicyError> {
         let (capacity, first_try) = (self.capacity, self.first_try);
-        above_zero("capacity", capacity > 0)?;
-        above_zero("first_try", first_try > 0)?;
-        for (field, cost) in [("retry", self.retry), ("timeout", self.timeout), ("throttled", self.throttled)]
-        {
+        above_zero("budget.capacity", capacity > 0)?;
+        above_zero("budget.first_try", first_try > 0)?;
+        for (field, cost) in [
+            ("budget.retry", self.retry),
+            ("budget.timeout", self.timeout),
+            ("budget.throttled", self.throttled),
+        ] {
             above_zero(field, cost > 0)?;
             if cost > capacity {
                 return Err(PolicyError::CostAboveCapacity { field, cost, capacity });

@@ -138,7 +138,7 @@ pub enum PolicyError {
     TokenRatioTooFine(Ratio),
     /// A price of a `cost` budget that even its full bucket can't pay.
     CostAboveCapacity {
-        /// Which price: `retry`, `timeout` or `throttled`.
+        /// Which price: `budget.retry`, `budget.timeout` or `budget.throttled`.
         field: &'static str,
         /// The price.
         cost: u32,
@@ -176,8 +176,8 @@ impl PolicyError {
             PolicyError::LimitOnNotRetried(_) => "attempts_on",
             PolicyError::ReplayLimitAboveTotal { .. } => "replay_limit",
             PolicyError::BudgetRatioAboveOne(_) => "ratio",
-            PolicyError::MaxTokensOutOfRange(_) => "max_tokens",
-            PolicyError::TokenRatioTooFine(_) => "token_ratio",
+            PolicyError::MaxTokensOutOfRange(_) => "budget.max_tokens",
+            PolicyError::TokenRatioTooFine(_) => "budget.token_ratio",
             PolicyError::CostAboveCapacity { field, .. } => field,
             PolicyError::FailureRateAboveOne(_) => "failure_rate",
         }
@@ -292,15 +292,19 @@ impl PolicyError {
             }
             PolicyError::BudgetRatioAboveOne(ratio) => write!(f, "budget ratio {ratio} is above 1"),
             PolicyError::MaxTokensOutOfRange(tokens) => {
-                write!(f, "max_tokens {tokens} is not from 1 to {}", super::ThrottleConfig::MOST_TOKENS)
+                write!(
+                    f,
+                    "budget.max_tokens {tokens} is not from 1 to {}",
+                    super::ThrottleConfig::MOST_TOKENS
+                )
             }
             PolicyError::TokenRatioTooFine(ratio) => {
-                write!(f, "token_ratio {ratio} has more than three decimal places")
+                write!(f, "budget.token_ratio {ratio} has more than three decimal places")
             }
             PolicyError::CostAboveCapacity { field, cost, capacity } => {
                 write!(
                     f,
-                    "the price {field} = {cost} is above the capacity of {capacity}, so no such retry could ever be paid"
+                    "{field} {cost} is above the capacity of {capacity}, so no such retry could ever be paid"
                 )
             }
             PolicyError::FailureRateAboveOne(rate) => write!(f, "failure rate {rate} is above 1"),

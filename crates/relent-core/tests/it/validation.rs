@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use relent_core::{
-    BadStatus, BudgetConfig, Cause, Jitter, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig,
-    RatioError, RetriesOnlyConfig, RetryOn, ThrottledConfig, defaults,
+    BadStatus, BudgetConfig, Cause, ConcurrencyConfig, CostConfig, Jitter, Policy, PolicyBuilder,
+    PolicyError, Ratio, RatioConfig, RatioError, RetriesOnlyConfig, RetryOn, ThrottleConfig, ThrottledConfig,
+    WindowedConfig, defaults,
 };
 
 use crate::rig::{millis, secs};
@@ -279,4 +280,40 @@ fn the_defaults_are_those_of_the_specification() {
         (Ratio::percent(50), secs(10), 20)
     );
     assert_eq!(defaults::KEPT_RESPONSE, 16 << 10);
+}
+
+#[test]
+fn a49_a50_budgets_of_the_other_kinds_that_make_no_sense_are_refused() {
+    let of = |budget: BudgetConfig| Policy::builder().budget(budget).build();
+    let throttle = |max_tokens, token_ratio| of(ThrottleConfig { max_tokens, token_ratio }.into());
+    let tenth = Ratio::percent(10);
+    assert_eq!(throttle(0, tenth), Err(PolicyError::MaxTokensOutOfRange(0)));
+    assert_eq!(throttle(1_001, tenth), Err(PolicyError::MaxTokensOutOfRange(1_001)));
+    assert_eq!(throttle(10, Ratio::ZERO), Err(PolicyError::Zero("budget.token_ratio")));
+    let fine = Ratio::from_parts_per_million(1_001);
+    assert_eq!(throttle(10, fine), Err(PolicyError::TokenRatioTooFine(fine)));
+    assert!(throttle(1, Ratio::of(1, 1_000)).is_ok() && throttle(1_000, Ratio::of(4_000, 1)).is_ok());
+
+    let cost =
+        |capacity, retry| of(CostConfig { capacity, retry, timeout: 5, throttled: 5, first_try: 1 }.into());
+    let above = PolicyError::CostAboveCapacity { field: "budget.retry", cost: 6, capacity: 5 };
+    assert_eq!(cost(5, 6), Err(above));
+    assert_eq!(cost(5, 0), Err(PolicyError::Zero("budget.retry")));
+    assert_eq!(cost(0, 1), Err(PolicyError::Zero("budget.capacity")));
+    assert!(cost(5, 5).is_ok(), "one retry at a time is enough");
+    let frozen = CostConfig { first_try: 0, ..CostConfig::AWS_STANDARD };
+    assert_eq!(
+        of(frozen.into()),
+        Err(PolicyError::Zero("budget.first_try")),
+        "a44: it would never fill again"
+    );
+
+    let over = Ratio::from_parts_per_million(1_000_001);
+    assert_eq!(of(ConcurrencyConfig::new(over).into()), Err(PolicyError::BudgetRatioAboveOne(over)));
+    let still = WindowedConfig { ttl: Duration::ZERO, ..WindowedConfig::FINAGLE };
+    assert_eq!(of(still.into()), Err(PolicyError::Zero("budget.ttl")));
+    assert!(of(WindowedConfig::new(over).into()).is_ok(), "Finagle takes more than one retry per call");
+    for (name, preset) in BudgetConfig::PRESETS {
+        assert!(of(preset).is_ok(), "{name}");
+    }
 }

@@ -1,6 +1,6 @@
 //! What a policy's owner should know before it runs: legal values that seldom do what was meant.
 
-use relent_core::{Deposit, Jitter, Policy, RepeatRule};
+use relent_core::{BudgetConfig, Deposit, Jitter, Policy, RepeatRule};
 
 use super::laws::walks;
 use super::report::ROWS;
@@ -9,7 +9,20 @@ use crate::render::length;
 
 /// One warning a line, with its mend.
 pub(super) fn warnings(policy: &Policy) -> Vec<String> {
-    let checks = [repeat_never, reserve, deposit, no_budget, no_jitter, walk, deadline, throttled, unlisted];
+    let checks = [
+        repeat_never,
+        reserve,
+        deposit,
+        windowed,
+        concurrency,
+        idle_throttle,
+        no_budget,
+        no_jitter,
+        walk,
+        deadline,
+        throttled,
+        unlisted,
+    ];
     if policy.attempts() == 1 {
         return Vec::new();
     }
@@ -38,6 +51,35 @@ fn deposit(policy: &Policy) -> Option<String> {
         "deposits per request go on in an outage, and the retries with them, which can hold a system down; \
          deposit = \"success\" stops them"
             .into()
+    })
+}
+
+fn windowed(policy: &Policy) -> Option<String> {
+    let BudgetConfig::Windowed(budget) = policy.budget()? else { return None };
+    let burst = u64::from(budget.min_per_second) * budget.ttl.as_secs();
+    Some(format!(
+        "requests pay in whether they succeed or not, so retries go on in an outage; and up to {burst} of them may come at \
+         once from each process: a ratio budget stops when nothing succeeds"
+    ))
+}
+
+fn concurrency(policy: &Policy) -> Option<String> {
+    let BudgetConfig::Concurrency(budget) = policy.budget()? else { return None };
+    Some(format!(
+        "a share of the calls in flight bounds retries at once, not per second: if the target refuses within 1 ms, {} at \
+         once are up to {} a second, and so no figures of a fleet can be given",
+        budget.minimum,
+        u64::from(budget.minimum) * 1000
+    ))
+}
+
+fn idle_throttle(policy: &Policy) -> Option<String> {
+    let BudgetConfig::Throttle(budget) = policy.budget()? else { return None };
+    (budget.max_tokens <= 2).then(|| {
+        format!(
+            "a bucket of {} is never over half full after a failure, so nothing is ever retried; take at least 3",
+            budget.max_tokens
+        )
     })
 }
 

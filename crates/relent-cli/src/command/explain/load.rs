@@ -5,37 +5,44 @@
 
 use std::time::Duration;
 
-use relent_core::{BudgetConfig, Deposit, Policy, RatioConfig};
+use relent_core::{BudgetConfig, Policy};
 
 use serde::Serialize;
 
+use super::budget::Bound;
 use super::report::maybe_ms;
 use super::totals::{Ending, attempts_granted};
 
-/// Requests per call.
+/// Requests per call; `None`: no number can be given, since the budget bounds retries at once and not per call.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct LoadFactor {
     /// When every call fails and the budget, if there is one, still pays.
     pub(super) worst: f64,
     /// The most that a busy caller comes to while its calls succeed in the end.
-    pub(super) sustained: f64,
-    /// In an outage of everything, once share and reserve are spent.
-    pub(super) outage: f64,
+    pub(super) sustained: Option<f64>,
+    /// In an outage of everything, once what was saved up is spent; of a busy caller.
+    pub(super) outage: Option<f64>,
 }
 
 impl LoadFactor {
     pub(super) fn of(policy: &Policy) -> LoadFactor {
         let most = f64::from(attempts_granted(policy, Ending::AtOnce));
-        let Some(budget) = policy.budget().and_then(BudgetConfig::as_ratio) else {
-            return LoadFactor { worst: most, sustained: most, outage: most };
-        };
-        let share = share_of(budget);
-        let broke = share == 0.0 && budget.reserve_for(policy.attempts()) == 0;
-        let outage = match budget.deposit {
-            Deposit::Success => 1.0,
-            Deposit::Request => most.min(1.0 + share),
-        };
-        LoadFactor { worst: if broke { 1.0 } else { most }, sustained: most.min(1.0 + share), outage }
+        match Bound::of(policy) {
+            Bound::Nothing => LoadFactor { worst: most, sustained: Some(most), outage: Some(most) },
+            Bound::Concurrency => LoadFactor { worst: most, sustained: None, outage: None },
+            Bound::Tokens(tokens) => {
+                let broke = tokens.sustained == 0.0 && tokens.reserve == 0;
+                // A bucket that is never over half full grants nothing, whatever successes put in.
+                let idle = matches!(policy.budget(), Some(BudgetConfig::Throttle(_))) && tokens.reserve == 0;
+                let worst = if broke || idle { 1.0 } else { most };
+                let sustained = if idle { 1.0 } else { worst.min(1.0 + tokens.sustained) };
+                LoadFactor {
+                    worst,
+                    sustained: Some(sustained),
+                    outage: Some(most.min(1.0 + tokens.per_call)),
+                }
+            }
+        }
     }
 }
 
@@ -50,6 +57,9 @@ pub(super) struct Fleet {
     /// Tokens in the reserve of one process.
     #[serde(rename = "reserve_per_process")]
     pub(super) reserve: u32,
+    /// The time that `first_window` is about; `None` without a budget.
+    #[serde(skip)]
+    pub(super) window: Option<Duration>,
     /// The worst second, if a call's retries come within it: longer waits spread them.
     pub(super) peak_second: Load,
     /// From the beginning of the outage to the end of the budget's first window.
@@ -72,50 +82,52 @@ pub(super) struct Load {
 }
 
 impl Fleet {
-    pub(super) fn of(policy: &Policy, processes: u32, rps: f64) -> Fleet {
+    /// `None`: no number can be given.
+    pub(super) fn of(policy: &Policy, processes: u32, rps: f64) -> Option<Fleet> {
         let wanted = f64::from(attempts_granted(policy, Ending::AtOnce) - 1);
         let load = |retries_per_call: f64| Load {
             retries_per_second: retries_per_call * rps * f64::from(processes),
             factor: 1.0 + retries_per_call,
         };
-        let Some(budget) = policy.budget().and_then(BudgetConfig::as_ratio) else {
-            let all = load(wanted);
-            let (share, reserve) = (0, 0);
-            return Fleet {
-                processes,
-                rps,
-                share,
-                reserve,
-                peak_second: all,
-                first_window: all,
-                after: all,
-                spent_after: None,
-            };
+        let tokens = match Bound::of(policy) {
+            Bound::Tokens(tokens) => tokens,
+            Bound::Concurrency => return None,
+            Bound::Nothing => {
+                let all = load(wanted);
+                return Some(Fleet {
+                    processes,
+                    rps,
+                    share: 0,
+                    reserve: 0,
+                    window: None,
+                    peak_second: all,
+                    first_window: all,
+                    after: all,
+                    spent_after: None,
+                });
+            }
         };
-        let window = budget.window.as_secs_f64();
+        let window = tokens.window.as_secs_f64();
         // ⌊ratio × calls of one window⌋, in one piece when the outage begins.
-        let share = (share_of(budget) * rps * window + 1e-9).floor();
-        let reserve = budget.reserve_for(policy.attempts());
-        let tokens = share + f64::from(reserve);
+        let share = (tokens.saved * rps * window + 1e-9).floor();
+        let saved = share + f64::from(tokens.reserve);
         // With deposits per request the share comes in as the calls do, in an outage, too.
-        let kept = match budget.deposit {
-            Deposit::Success => 0.0,
-            Deposit::Request => share_of(budget).min(wanted),
-        };
-        let over = |seconds: f64| load(wanted.min(tokens / (rps * seconds)).max(kept));
+        let kept = (tokens.per_call + tokens.per_second / rps).min(wanted);
+        let over = |seconds: f64| load(wanted.min(saved / (rps * seconds)).max(kept));
         let demand = (wanted - kept) * rps;
         // Within its window a budget may hold tokens back, since it never grants one too many: they come at its end.
-        let spent_after = if demand > 0.0 && tokens > 0.0 { window.max(tokens / demand) } else { 0.0 };
-        Fleet {
+        let spent_after = if demand > 0.0 && saved > 0.0 { window.max(saved / demand) } else { 0.0 };
+        Some(Fleet {
             processes,
             rps,
             share: share as u64,
-            reserve,
+            reserve: tokens.reserve,
+            window: Some(tokens.window),
             peak_second: over(1.0),
             first_window: over(window),
             after: load(kept),
             spent_after: Duration::try_from_secs_f64(spent_after).ok(),
-        }
+        })
     }
 
     /// Retries that the whole fleet's shares and reserves pay for.
@@ -123,10 +135,6 @@ impl Fleet {
         let processes = u64::from(self.processes);
         (self.share.saturating_mul(processes), u64::from(self.reserve).saturating_mul(processes))
     }
-}
-
-fn share_of(budget: &RatioConfig) -> f64 {
-    f64::from(budget.ratio.parts_per_million()) / 1e6
 }
 
 #[cfg(test)]

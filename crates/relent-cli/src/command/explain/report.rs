@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use relent_core::{
-    BudgetConfig, Cause, Deposit, Jitter, Nested, Policy, Ratio, RatioConfig, RepeatRule, RetriesOnlyConfig,
-};
+use relent_core::{Cause, Jitter, Nested, Policy, Ratio, RepeatRule, RetriesOnlyConfig};
 use serde::{Serialize, Serializer};
 
 use super::advice;
+use super::budget::BudgetFacts;
 use super::laws::Waits;
 use super::load::{Fleet, LoadFactor};
 use super::matrix::Matrix;
@@ -92,19 +91,6 @@ pub(super) struct Total {
     pub(super) times_out: Option<Outlook>,
 }
 
-/// The budget.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct BudgetFacts {
-    #[serde(serialize_with = "number")]
-    pub(super) ratio: Ratio,
-    #[serde(rename = "window_ms", serialize_with = "ms")]
-    pub(super) window: Duration,
-    pub(super) deposit: &'static str,
-    pub(super) reserve: u32,
-    #[serde(serialize_with = "number")]
-    pub(super) reserve_per_second: Ratio,
-}
-
 /// The retries-only breaker.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct BreakerFacts {
@@ -129,12 +115,9 @@ impl Report {
             },
             load_factor: LoadFactor::of(policy),
             retried: Matrix::of(policy),
-            budget: policy
-                .budget()
-                .and_then(BudgetConfig::as_ratio)
-                .map(|budget| BudgetFacts::of(budget, policy.attempts())),
+            budget: BudgetFacts::of(policy),
             breaker: policy.breaker().map(BreakerFacts::of),
-            fleet: fleet.map(|(processes, rps)| Fleet::of(policy, processes, rps)),
+            fleet: fleet.and_then(|(processes, rps)| Fleet::of(policy, processes, rps)),
             warnings: advice::warnings(policy),
         }
     }
@@ -161,21 +144,6 @@ impl Facts {
             repeat: repeat_name(policy.repeat()),
             retry_on: kinds.chain(on.statuses().map(|code| code.to_string())).collect(),
             nested: nested_name(policy.nested()),
-        }
-    }
-}
-
-impl BudgetFacts {
-    fn of(budget: &RatioConfig, attempts: u32) -> BudgetFacts {
-        BudgetFacts {
-            ratio: budget.ratio,
-            window: budget.window,
-            deposit: match budget.deposit {
-                Deposit::Success => "success",
-                Deposit::Request => "request",
-            },
-            reserve: budget.reserve_for(attempts),
-            reserve_per_second: budget.reserve_per_second,
         }
     }
 }
@@ -275,6 +243,6 @@ pub(super) fn maybe_ms<S: Serializer>(length: &Option<Duration>, serializer: S) 
     }
 }
 
-fn number<S: Serializer>(ratio: &Ratio, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn number<S: Serializer>(ratio: &Ratio, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(f64::from(ratio.parts_per_million()) / 1e6)
 }

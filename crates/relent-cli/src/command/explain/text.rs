@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::budget::BudgetFacts;
 use super::load::{Fleet, Load};
 use super::report::{BreakerFacts, Facts, Report, Row};
 use super::totals::Outlook;
@@ -161,16 +162,35 @@ fn total(name: &str, outlook: &Outlook) -> Vec<String> {
 fn load(report: &Report) -> Vec<String> {
     let factor = report.load_factor;
     let (while_paid, outage) = match &report.budget {
-        Some(budget) if budget.deposit == "success" => {
+        Some(BudgetFacts::Ratio { deposit: "success", .. }) => {
             ("while share and reserve last", "once they are spent")
         }
-        Some(_) => ("while share and reserve last", "once they are spent, since every request deposits"),
+        Some(BudgetFacts::Ratio { .. }) => {
+            ("while share and reserve last", "once they are spent, since every request deposits")
+        }
+        Some(BudgetFacts::Windowed { .. }) => {
+            ("while they last", "of a busy caller, since every request deposits; so many a second besides")
+        }
+        Some(BudgetFacts::Throttle { .. } | BudgetFacts::Cost { .. }) => {
+            ("while the bucket lasts", "once it is spent")
+        }
+        Some(BudgetFacts::Concurrency { .. }) => (
+            "of one call, while there is room",
+            "it depends on how long attempts take: fast failures are retried one after another",
+        ),
         None => ("nothing bounds it but the attempts", "nothing bounds it but the attempts"),
     };
-    let sustained = if report.budget.is_some() { "of a busy caller, in the long run" } else { while_paid };
-    let line = |name: &str, factor: f64, why: &str| vec![name.into(), decimal(factor, 4), why.to_owned()];
+    let sustained = match &report.budget {
+        Some(BudgetFacts::Concurrency { .. }) => "it depends on how long attempts take",
+        Some(BudgetFacts::Cost { .. }) => "at the second attempt, whose price comes back",
+        Some(_) => "of a busy caller, in the long run",
+        None => while_paid,
+    };
+    let line = |name: &str, factor: Option<f64>, why: &str| {
+        vec![name.into(), factor.map_or("?".into(), |factor| decimal(factor, 4)), why.to_owned()]
+    };
     let rows = [
-        line("at worst", factor.worst, while_paid),
+        line("at worst", Some(factor.worst), while_paid),
         line("while calls succeed in the end", factor.sustained, sustained),
         line("in a long outage", factor.outage, outage),
     ];
@@ -192,23 +212,8 @@ fn matrix(report: &Report) -> Vec<String> {
 }
 
 fn budget(report: &Report) -> Vec<String> {
-    let Some(budget) = report.budget else {
-        return vec!["  none: the attempts alone bound the retries".into()];
-    };
-    let calls = if budget.deposit == "success" { "calls that succeeded" } else { "calls that were made" };
-    let share = f64::from(budget.ratio.parts_per_million()) / 1e6;
-    vec![
-        format!(
-            "  Share: retries up to {} of the {calls} in the last {}.",
-            percent(share),
-            length(budget.window)
-        ),
-        format!(
-            "  Reserve: {} more for when the share is empty, full at the start; a successful call puts one back, at most \
-             {} a second.",
-            budget.reserve, budget.reserve_per_second
-        ),
-    ]
+    let none = || vec!["  none: the attempts alone bound the retries".into()];
+    report.budget.as_ref().map_or_else(none, BudgetFacts::lines)
 }
 
 fn breaker(breaker: &BreakerFacts) -> String {
@@ -233,7 +238,7 @@ fn fleet_title(fleet: &Fleet) -> String {
 
 fn fleet_lines(fleet: &Fleet, report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
-    let window = report.budget.map(|budget| length(budget.window));
+    let window = fleet.window.map(length);
     if report.budget.is_some() {
         let (share, reserve) = fleet.tokens_in_all();
         lines.push(format!("  share when an outage begins: {} per process, {share} in all", fleet.share));
@@ -250,12 +255,16 @@ fn fleet_lines(fleet: &Fleet, report: &Report) -> Vec<String> {
         row("after it".into(), fleet.after),
     ];
     lines.extend(table(&rows, &[false, true, true]));
-    lines.push(match fleet.spent_after {
-        Some(after) => format!(
+    lines.push(match (&report.budget, fleet.spent_after) {
+        (Some(BudgetFacts::Windowed { .. }), _) => {
+            "  after it: what calls deposit, and so many a second of each process, as long as the outage"
+                .into()
+        }
+        (_, Some(after)) => format!(
             "  after it: share and reserve are spent {} into the outage, if every call takes what it may",
             length(after)
         ),
-        None => "  without a budget the retries go on as long as the outage".into(),
+        (_, None) => "  without a budget the retries go on as long as the outage".into(),
     });
     lines
 }

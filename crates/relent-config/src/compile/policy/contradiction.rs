@@ -6,8 +6,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use relent_core::{BudgetConfig, Jitter, Policy, PolicyError, Ratio, RetryOn, defaults};
+use relent_core::{Jitter, Policy, PolicyError, Ratio, RetryOn, defaults};
 
+use super::budget;
 use super::draft::Draft;
 use crate::report::{Fault, Report};
 use crate::text::Table;
@@ -61,6 +62,7 @@ fn fields(error: &PolicyError, draft: &Draft) -> Vec<&'static str> {
         PolicyError::ThrottledCapAboveMaxHint { .. } => vec!["throttled.cap", "max_hint"],
         PolicyError::LimitAboveAttempts { field, .. } => vec![field, "attempts"],
         PolicyError::LimitOnNotRetried(_) => vec!["attempts_on", "retry_on"],
+        PolicyError::CostAboveCapacity { field, .. } => vec![field, "budget.capacity"],
         other => vec![other.field()],
     }
 }
@@ -108,6 +110,11 @@ fn mend(error: &PolicyError, draft: &Draft) -> Option<String> {
         PolicyError::Zero(field @ ("throttled.attempts" | "attempts_on")) => {
             format!("{field} counts the first attempt: 1 means no retry")
         }
+        PolicyError::Zero("budget.token_ratio") => "write a number above zero, such as 0.1".to_owned(),
+        PolicyError::Zero(
+            field @ ("budget.capacity" | "budget.retry" | "budget.timeout" | "budget.throttled"
+            | "budget.first_try"),
+        ) => format!("give {field} a whole number above zero"),
         PolicyError::Zero(field) => format!("give {field} a length above zero"),
         PolicyError::TooLong {
             field: field @ ("attempt_timeout" | "deadline" | "give_up_after"), ..
@@ -123,6 +130,9 @@ fn mend(error: &PolicyError, draft: &Draft) -> Option<String> {
 /// Sets the draft right at this point, in a way that contradicts nothing else. `false`: the error is not known here.
 fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    if budget::set_right(error, draft) {
+        return true;
+    }
     match *error {
         PolicyError::NoAttempts => draft.set(|b| b.attempts(1)),
         PolicyError::CapBelowBase { base, .. } => draft.set(|b| b.cap(base)),
@@ -157,36 +167,23 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
             "throttled.cap" => draft.throttled.cap = None,
             "throttled.attempts" => draft.throttled.attempts = None,
             "attempts_on" => draft.limits.clear(),
-            "budget.window" | "breaker.window" => set_window(field, draft),
+            "breaker.window" => set_window(draft),
             "max_hint" => draft.set(|b| b.max_hint(YEAR)),
             "failure_rate" => set_failure_rate(draft),
             "minimum_calls" => set_minimum_calls(draft),
             _ => return false,
         },
         PolicyError::ReplayLimitAboveTotal { .. } => draft.set(|b| b.replay_limit(0)),
-        PolicyError::BudgetRatioAboveOne(_) => {
-            if let Some(BudgetConfig::Ratio(mut budget)) = draft.budget() {
-                budget.ratio = Ratio::ONE;
-                draft.set_budget(Some(budget.into()));
-            }
-        }
         PolicyError::FailureRateAboveOne(_) => set_failure_rate(draft),
         _ => return false,
     }
     true
 }
 
-fn set_window(field: &str, draft: &mut Draft) {
-    match (field, draft.budget(), draft.breaker()) {
-        ("budget.window", Some(BudgetConfig::Ratio(mut budget)), _) => {
-            budget.window = defaults::BUDGET_WINDOW;
-            draft.set_budget(Some(budget.into()));
-        }
-        (_, _, Some(mut breaker)) => {
-            breaker.window = defaults::BREAKER_WINDOW;
-            draft.set_breaker(breaker);
-        }
-        _ => {}
+fn set_window(draft: &mut Draft) {
+    if let Some(mut breaker) = draft.breaker() {
+        breaker.window = defaults::BREAKER_WINDOW;
+        draft.set_breaker(breaker);
     }
 }
 

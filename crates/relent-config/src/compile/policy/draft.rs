@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use relent_core::{BudgetConfig, Cause, PolicyBuilder, RetriesOnlyConfig, ThrottledConfig, defaults};
+use relent_core::{
+    BudgetConfig, Cause, CostConfig, PolicyBuilder, RetriesOnlyConfig, ThrottledConfig, defaults,
+};
 
 use crate::report::Fault;
 use crate::{format_duration, format_size};
@@ -113,6 +115,10 @@ impl Draft {
 fn default_of(name: &str) -> Option<String> {
     let length = match name {
         "attempts" => return Some(defaults::ATTEMPTS.to_string()),
+        "budget.capacity" => return Some(CostConfig::default().capacity.to_string()),
+        "budget.retry" => return Some(CostConfig::default().retry.to_string()),
+        "budget.timeout" => return Some(CostConfig::default().timeout.to_string()),
+        "budget.throttled" => return Some(CostConfig::default().throttled.to_string()),
         "replay_limit" => return Some(format_size(defaults::REPLAY_LIMIT)),
         "replay_total" => return Some(format_size(defaults::REPLAY_TOTAL)),
         "base" => defaults::BASE,

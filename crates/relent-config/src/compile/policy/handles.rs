@@ -1,39 +1,12 @@
-//! `budget = { … }` and `breaker = { … }`: what all calls of a handle share.
+//! `breaker = { … }`: whether the target is well enough.
 
-use relent_core::{Deposit, RatioConfig, RetriesOnlyConfig, defaults};
+use relent_core::RetriesOnlyConfig;
 
 use super::draft::Draft;
 use crate::report::Report;
 use crate::text::{Item, Table};
 
-pub(super) const BUDGET_FIELDS: [&str; 5] = ["ratio", "window", "deposit", "reserve", "reserve_per_second"];
-
 const BREAKER_FIELDS: [&str; 3] = ["failure_rate", "window", "minimum_calls"];
-
-const DEPOSITS: [(&str, Deposit); 2] = [("success", Deposit::Success), ("request", Deposit::Request)];
-
-pub(super) fn read_budget(draft: &mut Draft, item: &Item<'_>, report: &mut Report) -> Option<()> {
-    if item.as_text() == Some("none") {
-        draft.set_budget(None);
-        return Some(());
-    }
-    let table = item.table("budget", "{ ratio = 0.1, window = \"10s\" } or \"none\"", report)?;
-    table.refuse_unknown(&BUDGET_FIELDS, &[], report);
-    let mut budget = RatioConfig::new(defaults::BUDGET_RATIO);
-    for (name, key) in [("ratio", "ratio"), ("window", "budget.window")] {
-        note(draft, &table, name, key);
-    }
-    // Every field is read, also after one that was refused.
-    let mut good = true;
-    good &= field(&table, "ratio", |item| item.ratio("0.1", report).map(|v| budget.ratio = v));
-    good &= field(&table, "window", |item| item.length(report).map(|v| budget.window = v));
-    good &= field(&table, "deposit", |item| item.choice(&DEPOSITS, report).map(|v| budget.deposit = v));
-    good &= field(&table, "reserve", |item| item.whole("3", report).map(|v| budget.reserve = Some(v)));
-    let rate = |item: &Item<'_>| item.ratio("0.1", report).map(|v| budget.reserve_per_second = v);
-    good &= field(&table, "reserve_per_second", rate);
-    draft.set_budget(Some(budget.into()));
-    good.then_some(())
-}
 
 pub(super) fn read_breaker(draft: &mut Draft, item: &Item<'_>, report: &mut Report) -> Option<()> {
     const EXAMPLE: &str = "{ retries_only = { failure_rate = 0.5 } } or \"none\"";

@@ -5,8 +5,9 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex};
 
 use relent_core::{
-    Budget, Context, Failure, FreeRepeats, Instant, Lock, NoCredit, Ratio, RatioBudget, RatioState, Repeat,
-    Rng, Session, Step, Used, Verdict, WaitingRoom,
+    BudgetConfig, ConcurrencyConfig, Context, CostConfig, Deposit, Failure, FreeRepeats, Instant, Lock,
+    Locks, NoCredit, Ratio, RatioConfig, Repeat, Rng, Session, Step, ThrottleConfig, Used, Verdict,
+    WaitingRoom, WindowedConfig,
 };
 
 use super::*;
@@ -29,6 +30,13 @@ impl<T: Send> Lock<T> for Locked<T> {
     }
 }
 
+/// The locks that budgets are lent.
+struct Mutexes;
+
+impl Locks for Mutexes {
+    type Of<T: std::fmt::Debug + Send + 'static> = Locked<T>;
+}
+
 const SECOND: u64 = 1_000_000_000;
 /// When the outage begins, in seconds: some windows after the start.
 const OUTAGE: u64 = 40;
@@ -36,12 +44,7 @@ const OUTAGE: u64 = 40;
 /// Retries in each second of a total outage, of one process that makes a call every `1 / rps` s.
 fn retries(policy: &Policy, rps: f64, seconds: u64, seed: u64) -> Vec<f64> {
     let mut rng = Rng::seeded(seed);
-    let budget: RatioBudget<Locked<RatioState>> = RatioBudget::new(
-        policy.budget().and_then(BudgetConfig::as_ratio).unwrap(),
-        policy.attempts(),
-        Instant::ZERO,
-    );
-    let budget: Arc<dyn Budget> = Arc::new(budget);
+    let budget = policy.budget().unwrap().build::<Mutexes>(policy.attempts(), Instant::ZERO);
     let (waiting, free_repeats) = (Arc::new(WaitingRoom::new()), FreeRepeats::default());
     let gap = SECOND as f64 / rps;
     let offset = (rng.next() as f64 / u64::MAX as f64 * gap) as u64;
@@ -97,7 +100,7 @@ fn a_played_fleet_stays_under_the_figures_and_comes_near() {
     let two = Policy::builder().attempts(2).build().unwrap();
     for (policy, rps) in [(&default, 0.2), (&default, 1.0), (&default, 20.0), (&two, 1.0)] {
         let (processes, window) = (60, 10);
-        let fleet = Fleet::of(policy, processes, rps);
+        let fleet = Fleet::of(policy, processes, rps).unwrap();
         let mut sum = vec![0.0; 40];
         for process in 0..processes {
             for (sum, count) in sum.iter_mut().zip(retries(policy, rps, 40, u64::from(process))) {
@@ -134,7 +137,7 @@ fn a_played_fleet_stays_under_the_figures_and_comes_near() {
 
 #[test]
 fn a_thousand_rare_callers() {
-    let fleet = Fleet::of(&Policy::default(), 1000, 1.0);
+    let fleet = Fleet::of(&Policy::default(), 1000, 1.0).unwrap();
     assert_eq!((fleet.share, fleet.reserve, fleet.tokens_in_all()), (1, 3, (1000, 3000)));
     // One call a second wants two retries, and four tokens pay for both; ten calls share the four.
     assert!(near(fleet.peak_second.factor, 3.0) && near(fleet.peak_second.retries_per_second, 2000.0));
@@ -145,7 +148,7 @@ fn a_thousand_rare_callers() {
 
 #[test]
 fn a_busy_caller_hardly_feels_its_reserve() {
-    let fleet = Fleet::of(&Policy::default(), 10, 1000.0);
+    let fleet = Fleet::of(&Policy::default(), 10, 1000.0).unwrap();
     assert_eq!(fleet.share, 1000);
     assert!(near(fleet.peak_second.factor, 1.0 + 1003.0 / 1000.0));
     assert!(near(fleet.first_window.factor, 1.1003));
@@ -154,9 +157,9 @@ fn a_busy_caller_hardly_feels_its_reserve() {
 #[test]
 fn without_a_budget_nothing_bounds_an_outage() {
     let policy = Policy::builder().no_budget().build().unwrap();
-    let fleet = Fleet::of(&policy, 2, 5.0);
+    let fleet = Fleet::of(&policy, 2, 5.0).unwrap();
     assert!(near(fleet.after.factor, 3.0) && fleet.spent_after.is_none());
-    assert!(near(LoadFactor::of(&policy).outage, 3.0));
+    assert!(near(LoadFactor::of(&policy).outage.unwrap(), 3.0));
 }
 
 #[test]
@@ -164,10 +167,47 @@ fn deposits_per_request_keep_the_load_up() {
     let mut budget = RatioConfig::new(Ratio::percent(20));
     budget.deposit = Deposit::Request;
     let policy = Policy::builder().budget(budget).build().unwrap();
-    assert!(near(LoadFactor::of(&policy).outage, 1.2));
-    assert!(near(Fleet::of(&policy, 1, 100.0).after.factor, 1.2));
+    assert!(near(LoadFactor::of(&policy).outage.unwrap(), 1.2));
+    assert!(near(Fleet::of(&policy, 1, 100.0).unwrap().after.factor, 1.2));
 }
 
 fn near(left: f64, right: f64) -> bool {
     (left - right).abs() < 1e-9
+}
+
+fn of(budget: impl Into<BudgetConfig>) -> Policy {
+    Policy::builder().budget(budget).build().unwrap()
+}
+
+#[test]
+fn each_kind_played_stays_under_its_figures() {
+    let kinds = [
+        of(WindowedConfig { min_per_second: 1, ..WindowedConfig::FINAGLE }),
+        of(WindowedConfig { min_per_second: 0, ..WindowedConfig::FINAGLE }),
+        of(ThrottleConfig { max_tokens: 100, ..ThrottleConfig::GRPC }),
+        of(CostConfig::AWS_STANDARD),
+        of(CostConfig::AWS_2026),
+    ];
+    for policy in kinds {
+        let rps = 50.0;
+        let fleet = Fleet::of(&policy, 1, rps).unwrap();
+        let played = retries(&policy, rps, 60, 7);
+        let peak = 1.0 + played.iter().copied().fold(0.0, f64::max) / rps;
+        assert!(peak <= fleet.peak_second.factor + 0.1, "{policy:?}: {peak} of {:?}", fleet.peak_second);
+        let after = 1.0 + played[30..].iter().sum::<f64>() / rps / 30.0;
+        assert!(after <= fleet.after.factor + 0.02, "{policy:?}: {after} of {:?}", fleet.after);
+        assert!(after >= fleet.after.factor - 0.05, "{policy:?}: {after} of {:?}", fleet.after);
+    }
+}
+
+#[test]
+fn what_grants_nothing_is_no_load_and_what_has_no_figure_gets_none() {
+    let idle = LoadFactor::of(&of(ThrottleConfig { max_tokens: 2, ..ThrottleConfig::GRPC }));
+    assert!(near(idle.worst, 1.0) && near(idle.sustained.unwrap(), 1.0) && near(idle.outage.unwrap(), 1.0));
+    let concurrency = of(ConcurrencyConfig::ENVOY);
+    let envoy = LoadFactor::of(&concurrency);
+    assert_eq!((envoy.worst, envoy.sustained, envoy.outage), (3.0, None, None));
+    assert_eq!(Fleet::of(&concurrency, 10, 10.0), None);
+    let aws = LoadFactor::of(&of(CostConfig::AWS_STANDARD));
+    assert!(near(aws.sustained.unwrap(), 2.0) && near(aws.outage.unwrap(), 1.0));
 }
