@@ -13,6 +13,7 @@ mod kept;
 mod layer;
 mod memory;
 mod method;
+mod peek;
 mod peers;
 mod protocol;
 mod replay;

@@ -265,6 +265,7 @@ where
     }
 
     /// As [`Run::until`]. A value that the call has waited to improve upon comes back then, too.
+    #[expect(clippy::type_complexity, reason = "the call, and what it is wrapped in")]
     pub fn until<S: Future>(self, signal: S) -> OutcomeRun<Until<Run<H, F, Fut, Unwanted<V, E>>, S>> {
         OutcomeRun { run: self.run.until(signal) }
     }

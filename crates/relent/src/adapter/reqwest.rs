@@ -12,7 +12,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::ambient::Surroundings;
-use crate::classify::{Classify, Standard};
+use crate::classify::{Classify, Judgement, Standard};
 use crate::error::RetryError;
 use crate::http::{HttpRetry, HttpRetryLayer, PeersError, Replay, ReplayBody, is_idempotent};
 use crate::retry::Retry;
@@ -91,6 +91,28 @@ impl<C, T> RetryClient<C, T> {
     pub fn peers<P: AsRef<str>>(mut self, names: impl IntoIterator<Item = P>) -> Result<Self, PeersError> {
         self.layer = self.layer.peers(names)?;
         Ok(self)
+    }
+
+    /// Judges responses by what you know of them: see [`HttpRetryLayer::classify_response`].
+    #[must_use]
+    pub fn classify_response<R: Judgement>(
+        mut self,
+        judge: impl Fn(&http::response::Parts) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.layer = self.layer.classify_response(judge);
+        self
+    }
+
+    /// Judges responses by the beginning of their body: see [`HttpRetryLayer::peek_body`].
+    #[must_use]
+    pub fn peek_body<R: Judgement>(
+        mut self,
+        limit: u64,
+        statuses: impl IntoIterator<Item = http::StatusCode>,
+        judge: impl Fn(&http::response::Parts, &Bytes) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.layer = self.layer.peek_body(limit, statuses, judge);
+        self
     }
 
     /// The client itself, to build requests with.

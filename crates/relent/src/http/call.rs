@@ -13,9 +13,11 @@ use relent_core::{Cause, Failure, Health, Launch, Repeat, Step, Stop, StopReason
 use tower_service::Service;
 
 use super::kept::{self, Keeping, Kept, RetryBody};
+use super::peek::{Peeking, Rules};
 use super::peers::Peers;
 use super::protocol::Protocol;
 use super::replay::{Replay, ReplayBody};
+use super::status::with_fields;
 use super::wire;
 use crate::call::Call;
 use crate::classify::Classify;
@@ -52,6 +54,7 @@ pub(crate) struct Sender<S, B> {
     peers: Peers,
     peer: Option<usize>,
     protocol: Protocol,
+    rules: Rules,
 }
 
 impl<S, B> Sender<S, B> {
@@ -59,7 +62,21 @@ impl<S, B> Sender<S, B> {
     pub(crate) fn new(service: S, mut pristine: request::Parts, replay: Replay<B>, peers: Peers) -> Self {
         wire::forget(&mut pristine.headers);
         let peer = peers.find(&pristine.uri, &pristine.headers);
-        Sender { service, ready: true, pristine, replay, peers, peer, protocol: Protocol::Http }
+        Sender {
+            service,
+            ready: true,
+            pristine,
+            replay,
+            peers,
+            peer,
+            protocol: Protocol::Http,
+            rules: Rules::default(),
+        }
+    }
+
+    /// The same where the caller has rules of its own.
+    pub(super) fn ruled(self, rules: Rules) -> Self {
+        Sender { rules, ..self }
     }
 
     /// The same in another language than plain HTTP.
@@ -98,6 +115,7 @@ pin_project! {
     where
         S: Service<Request<ReplayBody<B>>>,
         T: Timer,
+        RB: Body,
     {
         call: Call<Retry<C, T>>,
         // `None` once the call is over, so that a body still being sent is no longer kept.
@@ -107,7 +125,9 @@ pin_project! {
         // The failed response of the attempt before, over a wait.
         failed: Option<Box<response::Parts>>,
         #[pin]
-        keeping: Option<Keeping<RB>>,
+        keeping: Option<Keeping<RetryBody<RB>>>,
+        // The response that is looked into.
+        peeking: Option<Box<Peeking<RB>>>,
         // Launched, and sent as soon as the service is ready.
         launch: Option<Launch>,
         #[pin]
@@ -120,6 +140,7 @@ pin_project! {
     where
         S: Service<Request<ReplayBody<B>>>,
         T: Timer,
+        RB: Body,
     {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
@@ -143,6 +164,7 @@ impl<S, B, RB, C, T> HttpCall<S, B, RB, C, T>
 where
     S: Service<Request<ReplayBody<B>>, Response = Response<RB>>,
     T: Timer,
+    RB: Body,
 {
     pub(crate) fn new(retry: Retry<C, T>, sender: Sender<S, B>, repeat: Repeat) -> Self {
         HttpCall {
@@ -152,6 +174,7 @@ where
             phase: Phase::New,
             failed: None,
             keeping: None,
+            peeking: None,
             launch: None,
             attempt: None,
             sleep: None,
@@ -208,6 +231,9 @@ where
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<ControlFlow<Outcome<RB, S::Error>, Step>> {
+        if self.peeking.is_some() {
+            return self.poll_peek(cx);
+        }
         let polled = match self.as_mut().poll_sent(cx) {
             Poll::Ready(Ok(())) => {
                 let this = self.as_mut().project();
@@ -218,7 +244,10 @@ where
             Poll::Pending => Poll::Pending,
         };
         match polled {
-            Poll::Ready(Ok(response)) => Poll::Ready(self.answered(response)),
+            Poll::Ready(Ok(response)) => match self.as_mut().received(response) {
+                Some(next) => Poll::Ready(next),
+                None => self.poll_peek(cx),
+            },
             Poll::Ready(Err(error)) => Poll::Ready(ControlFlow::Continue(self.broke(error))),
             Poll::Pending => {
                 ready!(self.as_mut().poll_time(cx));
@@ -262,22 +291,65 @@ where
         Poll::Ready(this.call.due())
     }
 
-    fn answered(self: Pin<&mut Self>, response: Response<RB>) -> ControlFlow<Outcome<RB, S::Error>, Step> {
-        let mut this = self.project();
+    /// A response has come. `None`: its body is looked into first.
+    fn received(
+        mut self: Pin<&mut Self>,
+        response: Response<RB>,
+    ) -> Option<ControlFlow<Outcome<RB, S::Error>, Step>> {
+        let mut this = self.as_mut().project();
         // Dropped where it ran, so that calls inside it give back what they hold to it.
         this.call.inside_it(|| this.attempt.set(None));
         let sender = this.sender.as_ref().expect("the call is not over");
         this.call.inside().spend(sender.peers.used(sender.peer, &response));
-        let (mut parts, body) = response.into_parts();
-        let Some(failure) = sender.protocol.failure(&parts, &this.call.shared().timer) else {
+        let (parts, body) = response.into_parts();
+        if let Some(limit) = sender.rules.peeks(&parts) {
+            let memory = &this.call.shared().memory;
+            *this.peeking = Some(Box::new(Peeking::new(parts, body, limit, memory)));
+            return None;
+        }
+        let judged = sender.rules.judge(&parts, None);
+        Some(self.answered(parts, RetryBody::live(body), judged))
+    }
+
+    /// Looks into the body within the attempt's time. One that takes longer is handed on without.
+    fn poll_peek(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<ControlFlow<Outcome<RB, S::Error>, Step>> {
+        let peeking = self.as_mut().project().peeking.as_mut().expect("a body is looked into");
+        if peeking.poll_read(cx).is_pending() {
+            ready!(self.as_mut().poll_time(cx));
+        }
+        let this = self.as_mut().project();
+        let (parts, body, whole) = this.peeking.take().expect("a body is looked into").finish();
+        let sender = this.sender.as_ref().expect("the call is not over");
+        let judged = sender.rules.judge(&parts, whole.as_ref());
+        Poll::Ready(self.answered(parts, body, judged))
+    }
+
+    /// `judged` is what the caller's own rules say of the response.
+    fn answered(
+        self: Pin<&mut Self>,
+        mut parts: response::Parts,
+        body: RetryBody<RB>,
+        judged: Option<Failure>,
+    ) -> ControlFlow<Outcome<RB, S::Error>, Step> {
+        let mut this = self.project();
+        let sender = this.sender.as_ref().expect("the call is not over");
+        let timer = &this.call.shared().timer;
+        let failure = match judged {
+            Some(failure) => Some(with_fields(failure, &parts.headers, timer.wall())),
+            None => sender.protocol.failure(&parts, timer),
+        };
+        let Some(failure) = failure else {
             this.call.succeeded();
             wire::consume(&mut parts.headers);
-            return ControlFlow::Break(Ok(Response::from_parts(parts, RetryBody::live(body))));
+            return ControlFlow::Break(Ok(Response::from_parts(parts, body)));
         };
         match this.call.failed(sender.whole(failure)) {
             Step::Stop(stop) => {
                 let elapsed = this.call.elapsed();
-                ControlFlow::Break(Ok(refused(parts, RetryBody::live(body), stop, elapsed, false)))
+                ControlFlow::Break(Ok(refused(parts, body, stop, elapsed, false)))
             }
             step => {
                 this.keeping.set(Some(Keeping::new(body, &this.call.shared().memory)));
@@ -368,7 +440,7 @@ where
 }
 
 /// The last real response, with the reason why it is the last.
-fn refused<RB>(
+fn refused<RB: Body>(
     mut parts: response::Parts,
     body: RetryBody<RB>,
     stop: Stop,
@@ -385,6 +457,7 @@ impl<S, B, RB, C, T> fmt::Debug for HttpCall<S, B, RB, C, T>
 where
     S: Service<Request<ReplayBody<B>>>,
     T: Timer,
+    RB: Body,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpCall").field("phase", &self.phase).finish_non_exhaustive()

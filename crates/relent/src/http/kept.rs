@@ -14,10 +14,11 @@ use pin_project_lite::pin_project;
 use relent_core::defaults::KEPT_RESPONSE;
 
 use super::memory::{ReplayMemory, Share};
+use super::peek::Peeked;
 
 pin_project! {
     /// The body of a response: as it comes from the server, or what was kept of it over a wait.
-    pub struct RetryBody<B> {
+    pub struct RetryBody<B: Body> {
         #[pin]
         inner: Inner<B>,
     }
@@ -25,9 +26,11 @@ pin_project! {
 
 pin_project! {
     #[project = InnerProjection]
-    enum Inner<B> {
+    enum Inner<B: Body> {
         Live { #[pin] body: B },
         Kept { kept: Box<Kept> },
+        // Looked into before it was handed on.
+        Peeked { peeked: Box<Peeked<B>> },
     }
 }
 
@@ -47,7 +50,7 @@ impl Kept {
     }
 }
 
-impl<B> RetryBody<B> {
+impl<B: Body> RetryBody<B> {
     /// The server's own body.
     pub fn live(body: B) -> RetryBody<B> {
         RetryBody { inner: Inner::Live { body } }
@@ -59,23 +62,28 @@ impl<B> RetryBody<B> {
         RetryBody { inner: Inner::Kept { kept: Box::new(kept) } }
     }
 
+    pub(super) fn peeked(peeked: Peeked<B>) -> RetryBody<B> {
+        RetryBody { inner: Inner::Peeked { peeked: Box::new(peeked) } }
+    }
+
     /// The server's own body, if this still is it.
     ///
     /// # Errors
-    /// The whole of it back, if it was read to memory over a wait.
+    /// The whole of it back, if it was read to memory over a wait, or looked into.
     pub fn into_live(self) -> Result<B, RetryBody<B>> {
         match self.inner {
             Inner::Live { body } => Ok(body),
-            Inner::Kept { kept } => Err(RetryBody { inner: Inner::Kept { kept } }),
+            inner => Err(RetryBody { inner }),
         }
     }
 }
 
-impl<B> fmt::Debug for RetryBody<B> {
+impl<B: Body> fmt::Debug for RetryBody<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.inner {
             Inner::Live { .. } => "RetryBody::Live",
             Inner::Kept { .. } => "RetryBody::Kept",
+            Inner::Peeked { .. } => "RetryBody::Peeked",
         })
     }
 }
@@ -95,6 +103,7 @@ impl<B: Body> Body for RetryBody<B> {
                 let frame = data.or_else(|| kept.trailers.take().map(Frame::trailers));
                 Poll::Ready(frame.map(Ok))
             }
+            InnerProjection::Peeked { peeked } => peeked.poll_frame(cx),
         }
     }
 
@@ -102,6 +111,7 @@ impl<B: Body> Body for RetryBody<B> {
         match &self.inner {
             Inner::Live { body } => body.is_end_stream(),
             Inner::Kept { kept } => kept.chunks.as_slice().is_empty() && kept.trailers.is_none(),
+            Inner::Peeked { peeked } => peeked.is_end_stream(),
         }
     }
 
@@ -111,6 +121,7 @@ impl<B: Body> Body for RetryBody<B> {
             Inner::Kept { kept } => {
                 SizeHint::with_exact(kept.chunks.as_slice().iter().map(|chunk| chunk.len() as u64).sum())
             }
+            Inner::Peeked { peeked } => peeked.size_hint(),
         }
     }
 }

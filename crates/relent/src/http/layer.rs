@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::{Request, Response};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, response};
 use http_body::Body;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -11,9 +12,10 @@ use tower_service::Service;
 use super::call::{HttpCall, Sender};
 use super::memory::ReplayMemory;
 use super::method;
+use super::peek::Rules;
 use super::peers::{Peers, PeersError};
 use super::replay::{Replay, ReplayBody};
-use crate::classify::{Classify, Standard};
+use crate::classify::{Classify, Judgement, Standard};
 use crate::error::RetryError;
 use crate::retry::Retry;
 use crate::timer::{SystemTimer, Timer};
@@ -73,12 +75,13 @@ use crate::timer::{SystemTimer, Timer};
 pub struct HttpRetryLayer<C = Standard, T = SystemTimer> {
     retry: Retry<C, T>,
     peers: Peers,
+    rules: Rules,
 }
 
 impl<C, T> HttpRetryLayer<C, T> {
     /// A layer whose services share the handle's budget, breaker and memory.
     pub fn new(retry: Retry<C, T>) -> HttpRetryLayer<C, T> {
-        HttpRetryLayer { retry, peers: Peers::default() }
+        HttpRetryLayer { retry, peers: Peers::default(), rules: Rules::default() }
     }
 
     /// Names the authorities that run relent, or read its headers. A port is needed where it isn't the scheme's own.
@@ -97,13 +100,66 @@ impl<C, T> HttpRetryLayer<C, T> {
         self.peers = Peers::new(names)?;
         Ok(self)
     }
+
+    /// Judges responses by what you know of them: status, headers, extensions. `None` leaves a response to the rules
+    /// above; to say that one is not to be retried, answer [`Verdict::Permanent`](relent_core::Verdict::Permanent).
+    ///
+    /// A failure without a [`Cause`](relent_core::Cause) is retried whatever the policy's `retry_on` lists. The response's own
+    /// `Retry-After` and stop mark count for it, too.
+    ///
+    /// ```
+    /// use relent::{Retry, Verdict, http::HttpRetryLayer};
+    ///
+    /// // A gateway that says in a header of its 200 that it had nothing to say.
+    /// let layer = HttpRetryLayer::new(Retry::default())
+    ///     .classify_response(|parts| parts.headers.contains_key("x-partial").then_some(Verdict::Transient));
+    /// # let _ = layer;
+    /// ```
+    #[must_use]
+    pub fn classify_response<R: Judgement>(
+        mut self,
+        judge: impl Fn(&response::Parts) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.rules.judge_parts(Box::new(move |parts| judge(parts).failure()));
+        self
+    }
+
+    /// Judges responses with one of `statuses` by their body, where that is at most `limit` bytes long: a hint in JSON, say.
+    /// It is read within the attempt's own time, and the caller gets it as if nobody had. One that is longer, that breaks
+    /// off, or that is not there in time is judged without. `None` leaves the response to
+    /// [`classify_response`](Self::classify_response), and that to the rules above.
+    ///
+    /// ```
+    /// use http::StatusCode;
+    /// use relent::{Hint, Retry, Verdict, http::HttpRetryLayer};
+    /// use std::time::Duration;
+    ///
+    /// // {"retry_in_ms": 250}
+    /// let layer = HttpRetryLayer::new(Retry::default()).peek_body(1024, [StatusCode::TOO_MANY_REQUESTS], |_, body| {
+    ///     let text = std::str::from_utf8(body).ok()?;
+    ///     let wait = text.split_once(r#""retry_in_ms":"#)?.1.trim_matches([' ', '}']).parse().ok()?;
+    ///     Some(Verdict::Throttled { hint: Some(Hint::at_least(Duration::from_millis(wait))) })
+    /// });
+    /// # let _ = layer;
+    /// ```
+    #[must_use]
+    pub fn peek_body<R: Judgement>(
+        mut self,
+        limit: u64,
+        statuses: impl IntoIterator<Item = StatusCode>,
+        judge: impl Fn(&response::Parts, &Bytes) -> R + Send + Sync + 'static,
+    ) -> Self {
+        let judge = move |parts: &response::Parts, body: &Bytes| judge(parts, body).failure();
+        self.rules.judge_body(limit, statuses.into_iter().collect(), Box::new(judge));
+        self
+    }
 }
 
 impl<S, C: Clone, T> Layer<S> for HttpRetryLayer<C, T> {
     type Service = HttpRetry<S, C, T>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        HttpRetry { inner, retry: self.retry.clone(), peers: self.peers.clone() }
+        HttpRetry { inner, retry: self.retry.clone(), peers: self.peers.clone(), rules: self.rules.clone() }
     }
 }
 
@@ -113,6 +169,7 @@ pub struct HttpRetry<S, C = Standard, T = SystemTimer> {
     inner: S,
     retry: Retry<C, T>,
     peers: Peers,
+    rules: Rules,
 }
 
 impl<S, C, T> HttpRetry<S, C, T> {
@@ -141,12 +198,13 @@ impl<S, C, T> HttpRetry<S, C, T> {
         S: Service<Request<ReplayBody<B>>, Response = Response<RB>> + Clone,
         C: Clone,
         T: Timer,
+        RB: Body,
     {
         let service = take_ready(&mut self.inner);
         let (parts, ()) = request.into_parts();
         let repeat = method::repeat_of(&parts, self.retry.policy());
         let replay = body(self.retry.policy().replay_limit(), &self.retry.shared.memory);
-        let sender = Sender::new(service, parts, replay, self.peers.clone());
+        let sender = Sender::new(service, parts, replay, self.peers.clone()).ruled(self.rules.clone());
         HttpCall::new(self.retry.clone(), sender, repeat)
     }
 }

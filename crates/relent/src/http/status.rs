@@ -38,14 +38,18 @@ use super::wire;
 /// ```
 #[must_use]
 pub fn failure_of_response(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Option<Failure> {
-    let mut failure = failure_of_status(status)?;
-    if let Some(wait) = retry_after(headers, now) {
+    Some(with_fields(failure_of_status(status)?, headers, now))
+}
+
+/// The server's own word added: its hint, where the failure has none, and its stop mark.
+pub(super) fn with_fields(mut failure: Failure, headers: &HeaderMap, now: SystemTime) -> Failure {
+    if let (None, Some(wait)) = (failure.asked(), retry_after(headers, now)) {
         failure = failure.hint(Hint::at_least(wait));
     }
-    if let Some(scope) = wire::stop_mark(headers) {
+    if let (None, Some(scope)) = (failure.stopped(), wire::stop_mark(headers)) {
         failure = failure.stop(scope);
     }
-    Some(failure)
+    failure
 }
 
 /// The same from the status alone.

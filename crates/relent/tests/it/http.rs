@@ -11,6 +11,7 @@ mod h2;
 mod headers;
 mod hints;
 mod matrix;
+mod peek;
 mod replay;
 mod responses;
 mod send_deadline;
