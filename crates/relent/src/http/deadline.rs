@@ -143,10 +143,11 @@ pub struct DeadlineService<S, T = SystemTimer> {
 
 impl<S, T: Timer> DeadlineService<S, T> {
     /// The nearest of what the request says, the layer's own, a layer outside said, and the code around grants.
-    fn deadline<B>(&self, request: &Request<B>, now: Instant) -> Option<Deadline<T>> {
+    fn deadline<B>(&self, request: &Request<B>) -> Option<Deadline<T>> {
         let Settings { timer, fields, at_most, .. } = &self.settings;
         let told = fields.read(request.headers());
-        let own = told.into_iter().chain(*at_most).min().map_or(Instant::NEVER, |time| now + time);
+        let own = told.into_iter().chain(*at_most).min();
+        let own = own.map_or(Instant::NEVER, |time| timer.now() + time);
         let outside = request.extensions().get::<Deadline<T>>().map_or(Instant::NEVER, Deadline::at);
         let at = Surroundings::current().nearer(timer, own.min(outside));
         (!at.is_never()).then(|| Deadline::new(timer.clone(), at))
@@ -169,11 +170,10 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let now = self.settings.timer.now();
-        let deadline = self.deadline(&request, now);
+        let deadline = self.deadline(&request);
         let granted = wire::granted(request.headers());
         let dialect = Dialect::of(request.headers());
-        let is_past = deadline.as_ref().is_some_and(|deadline| now >= deadline.at());
+        let is_past = deadline.as_ref().is_some_and(Deadline::is_past);
         if let Some(deadline) = &deadline {
             request.extensions_mut().insert(deadline.clone());
         }

@@ -131,3 +131,38 @@ async fn of_repeated_headers_the_longest_wins() {
     let (times, _) = times(&Manual::new(), policy(), 503, &headers).await;
     assert!(times[1] >= seconds(9), "{times:?}");
 }
+
+/// What retry-policies with reqwest-retry does otherwise, one after another.
+#[tokio::test]
+async fn b10_methods_statuses_hints_and_limits_are_asked_and_the_wall_clock_is_not() {
+    let time = Manual::new();
+    let once = |method: &'static str, answers: Vec<super::service::Answer>| {
+        let told = Told::new(&time, answers);
+        let policy =
+            policy().attempts(100).no_budget().base(seconds(1)).cap(seconds(1)).deadline(seconds(10));
+        let service = HttpRetryLayer::new(retry(policy, &time)).layer(told.clone());
+        let request = Request::builder().method(method).uri("http://a.example/").body(Empty::<Bytes>::new());
+        let time = &time;
+        async move {
+            let response = passing(time, service.oneshot(request.unwrap())).await.unwrap();
+            let stopped = response.extensions().get::<Stopped>().copied();
+            (told.times(), stopped.map(|stopped| stopped.reason))
+        }
+    };
+    let busy = |headers: &[(&str, &str)]| answer(503, headers);
+    let (times, reason) = once("POST", vec![busy(&[])]).await;
+    assert_eq!((times.len(), reason), (1, Some(StopReason::UnsafeToRepeat)));
+    let (times, reason) = once("GET", vec![answer(501, &[])]).await;
+    assert_eq!((times.len(), reason), (1, Some(StopReason::NotRetryable)));
+    let (times, reason) = once("GET", vec![busy(&[("retry-after", "4")])]).await;
+    assert_eq!((times.len(), reason), (2, None));
+    assert!(times[1] - times[0] >= seconds(4));
+    // The limit is asked with the wait, before it, and by no clock that jumps.
+    let (began, hours) = (time.elapsed(), seconds(100 * 3600));
+    for wall in [UNIX_EPOCH, UNIX_EPOCH + hours, UNIX_EPOCH + hours / 2] {
+        time.set_wall(wall);
+        let (times, reason) = once("GET", (0..100).map(|_| busy(&[])).collect()).await;
+        assert_eq!((times.len(), reason), (10, Some(StopReason::DeadlineTooClose)));
+    }
+    assert_eq!(time.elapsed() - began, 3 * seconds(9), "nobody slept only to be refused");
+}

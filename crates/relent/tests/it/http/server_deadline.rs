@@ -345,6 +345,21 @@ fn a_body_in_time_streams_through_and_sees_what_the_handler_saw() {
 }
 
 #[test]
+fn what_nobody_would_hear_of_is_not_spent() {
+    for (status, expected) in [(200, Some(2)), (404, Some(0))] {
+        let time = Manual::new();
+        let drip = Drip::new(&time, 0, 0);
+        let (seen, drip) = (Rc::clone(&drip.seen), Cell::new(Some(drip)));
+        let response = answer(&time, &layer(&time), request(&[(&ATTEMPTS, "left=2")]), |_| {
+            ready(Ok(Response::builder().status(status).body(drip.take().unwrap()).unwrap()))
+        });
+        assert_eq!(response.headers()[ATTEMPTS], "used=0");
+        assert_eq!(text(&time, response.into_body()), "");
+        assert_eq!(seen.get().1, expected, "{status}");
+    }
+}
+
+#[test]
 fn a_body_breaks_off_when_the_time_is_up() {
     let time = Manual::new();
     let body = stream(&time, &layer(&time), &[(&EXPECTED_TIMEOUT, "35")], Drip::new(&time, 100, 10));
