@@ -4,6 +4,8 @@ mod chain;
 mod compose;
 mod handle;
 
+#[cfg(feature = "tonic")]
+pub(crate) use chain::{first as first_in_chain, known as known_error};
 pub use compose::{ClassifyExt, OnSource, Or, Refined, Sources, refine};
 
 use std::error::Error;

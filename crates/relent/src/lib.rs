@@ -66,6 +66,7 @@
 //! | tower services | `RetryLayer` | `tower` |
 //! | HTTP clients that are tower services | `http::HttpRetryLayer` | `http`, and `hyper-util` to know its errors |
 //! | gRPC clients that are tower services | `grpc::GrpcRetryLayer` | `grpc` |
+//! | tonic | `adapter::tonic::TonicRetryLayer` | `tonic` |
 //! | reqwest | `adapter::reqwest::RetryClient` | `reqwest` |
 //! | tests without waiting | [`timer::Manual`], or tokio's paused time | |
 //! | policies from a file | the crate `relent-config` | |
@@ -73,7 +74,7 @@
 //! | giving up from outside | [`Run::until`], or drop the future | |
 #![warn(missing_docs)]
 
-#[cfg(feature = "reqwest")]
+#[cfg(any(feature = "reqwest", feature = "tonic"))]
 pub mod adapter;
 mod ambient;
 mod attempt;

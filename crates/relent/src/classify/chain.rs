@@ -13,7 +13,7 @@ use crate::error::TimedOut;
 const DEEPEST: usize = 32;
 
 /// The first answer along the chain, from the outermost error inwards.
-pub(super) fn first(
+pub(crate) fn first(
     error: &(dyn Error + 'static),
     ask: impl Fn(&(dyn Error + 'static)) -> Option<Failure>,
 ) -> Option<Failure> {
@@ -37,7 +37,7 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
 }
 
 /// What one error of a chain means, its causes left aside.
-pub(super) fn known(error: &(dyn Error + 'static)) -> Option<Failure> {
+pub(crate) fn known(error: &(dyn Error + 'static)) -> Option<Failure> {
     if error.is::<Transient>() {
         return Some(Failure::new(Verdict::Transient));
     }

@@ -94,6 +94,12 @@ impl<C, T> GrpcRetryLayer<C, T> {
         Ok(self)
     }
 
+    /// The client below has one target, which runs relent or reads its headers.
+    #[cfg(feature = "tonic")]
+    pub(crate) fn peer(self) -> Self {
+        GrpcRetryLayer { peers: Peers::the_only_target(), ..self }
+    }
+
     /// Waits up to `longest` after a response's head for the first thing in it, where the caller has said everything: if
     /// that is a status in the trailers, and no message came before, it counts as if it stood in the head.
     ///

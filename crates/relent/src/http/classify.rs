@@ -20,6 +20,10 @@ pub(crate) fn known_error(error: &(dyn Error + 'static)) -> Option<Failure> {
     if error.is::<http::Error>() {
         return Some(refused_here());
     }
+    #[cfg(feature = "tonic")]
+    if let Some(failure) = crate::adapter::tonic::known_error(error) {
+        return Some(failure);
+    }
     #[cfg(feature = "reqwest")]
     if let Some(error) = error.downcast_ref::<reqwest::Error>() {
         return reqwest_error(error);

@@ -51,10 +51,17 @@ impl Peers {
         Ok(Peers(peers.into()))
     }
 
+    /// Whatever a request names, for a client that has one target alone.
+    #[cfg(feature = "tonic")]
+    pub(crate) fn the_only_target() -> Peers {
+        // No authority has an empty host.
+        Peers([Peer { host: String::new(), port: None, reporter: Reporter::default() }].into())
+    }
+
     /// Where in the list the target of a request stands: by its URI, or by its `Host` where the URI names none.
     pub(super) fn find(&self, uri: &Uri, headers: &HeaderMap) -> Option<usize> {
-        if self.0.is_empty() {
-            return None;
+        if self.0.first()?.host.is_empty() {
+            return Some(0);
         }
         let port = if uri.scheme() == Some(&Scheme::HTTPS) { 443 } else { 80 };
         match uri.authority() {

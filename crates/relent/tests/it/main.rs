@@ -28,3 +28,5 @@ mod rig;
 mod stepper;
 mod timelines;
 mod timer;
+#[cfg(feature = "tonic")]
+mod tonic;

@@ -1,0 +1,5 @@
+//! tonic on both sides: its server and its channel over memory, on paused time.
+
+mod calls;
+mod errors;
+mod stage;
