@@ -6,3 +6,4 @@ mod deadlines;
 mod pushback;
 mod rules;
 mod server;
+mod throttle;
