@@ -72,6 +72,9 @@
 //! | policies from a file | the crate `relent-config` | |
 //! | logs and metrics | [`Retry::on_event`] | |
 //! | giving up from outside | [`Run::until`], or drop the future | |
+//! | a bound on all that runs inside | [`Deadline`] | |
+//! | servers that keep to their callers' time | `http::DeadlineLayer` | `http` |
+//! | clients that tell how much time is left | `http::SendDeadlineLayer` | `http` |
 #![warn(missing_docs)]
 
 #[cfg(any(feature = "reqwest", feature = "tonic"))]
