@@ -45,7 +45,7 @@ pub(crate) fn compile(root: &DeTable<'_>, report: &mut Report) -> (Config, Spans
     let routes = route::read_all(&root, &names, report);
     let listen = proxy.as_ref().map(|proxy| proxy.listen);
     let read = read_each(&policies, |table| policy::read(table, report));
-    let spans = read.iter().map(|(name, (_, spans))| (name.clone(), spans.clone())).collect();
+    let spans: Spans = read.iter().map(|(name, (_, spans))| (name.clone(), spans.clone())).collect();
     let config = Config {
         policies: read.into_iter().map(|(name, (policy, _))| (name, policy)).collect(),
         upstreams: read_each(&upstreams, |table| upstream::read(table, listen, report)),
@@ -54,6 +54,7 @@ pub(crate) fn compile(root: &DeTable<'_>, report: &mut Report) -> (Config, Spans
         origins: BTreeMap::new(),
     };
     check_proxy_and_routes(&root, &config.routes, report);
+    refuse_hedges(&config, &spans, report);
     (config, spans)
 }
 
@@ -139,5 +140,21 @@ fn check_proxy_and_routes(root: &Table<'_>, routes: &[Route], report: &mut Repor
                 .mend("add [proxy] with listen = \"127.0.0.1:8080\""),
         ),
         _ => {}
+    }
+}
+
+/// The proxy sends one attempt at a time: a policy that says otherwise would not be obeyed.
+fn refuse_hedges(config: &Config, spans: &Spans, report: &mut Report) {
+    for (name, policy) in &config.policies {
+        if policy.hedge().is_none() || !config.routes.iter().any(|route| route.policy == *name) {
+            continue;
+        }
+        let fields = spans.get(name).into_iter().flatten();
+        let place = fields.filter(|(field, _)| *field == "hedge").map(|(_, span)| span.clone()).next();
+        let message = format!("a route goes by {}, and the proxy does not hedge", named(name));
+        report.add(
+            Fault::new(place.unwrap_or(0..0), message)
+                .mend("leave hedge out, or give the route a policy of its own"),
+        );
     }
 }

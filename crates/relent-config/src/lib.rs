@@ -67,7 +67,9 @@
 //! | `budget.throttle` | – | gRPC's kind: `{ max_tokens = 10, token_ratio = 0.1 }` |
 //! | `budget.concurrency` | – | Envoy's kind: `{ ratio = 0.2, minimum = 3 }` |
 //! | `budget.cost` | – | the AWS SDKs' kind: `{ capacity = 500, retry = 5, timeout = 10, throttled = 5, first_try = 1 }` |
-//! | `breaker` | `"none"` | or `{ retries_only = { failure_rate = 0.5, window = "10s", minimum_calls = 20 } }` |
+//! | `breaker` | `"none"` | or `{ retries_only = { failure_rate = 0.5, window = "10s", minimum_calls = 20 } }`, or `{ classic = { … } }`: [`ClassicConfig`](relent_core::ClassicConfig) |
+//! | `hedge` | `"none"` | or `{ delay = "80ms", most = 1 }`, or `{ quantile = 0.95, least = "1ms", most = 1 }`; not for the proxy |
+//! | `hold` | `"call"` | whose retries the hint of a 429 holds back; or `"target"` |
 //! | `max_waiting` | `10000` | calls in backoff at once, per target |
 //! | `repeat` | `"idempotent-methods"` | what may be sent again: `"never"`, `"idempotent-methods"`, `"key-honoured"` or `"always"` |
 //! | `repeat_reason` | – | why repeating does no harm; required by `"always"`, and for it alone |

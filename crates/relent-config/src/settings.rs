@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use relent_core::{BudgetConfig, Cause, Deposit, Jitter, Nested, Policy, RepeatRule};
+use relent_core::{
+    BreakerConfig, BreakerWindow, BudgetConfig, Cause, ClassicConfig, Deposit, HedgeDelay, Hold, Jitter,
+    Nested, Policy, RepeatRule,
+};
 
 use crate::{format_duration, format_size};
 
@@ -88,6 +91,8 @@ fn values(policy: &Policy) -> Vec<Row> {
     ];
     rows.push(("budget", &["budget"], budget(policy)));
     rows.push(("breaker", &["breaker"], breaker(policy)));
+    rows.push(("hedge", &["hedge"], hedge(policy)));
+    rows.push(("hold", &["hold"], hold(policy)));
     rows
 }
 
@@ -127,14 +132,64 @@ fn budget(policy: &Policy) -> String {
 
 fn breaker(policy: &Policy) -> String {
     match policy.breaker() {
-        Some(breaker) => format!(
+        Some(BreakerConfig::RetriesOnly(breaker)) => format!(
             "{{ retries_only = {{ failure_rate = {}, window = \"{}\", minimum_calls = {} }} }}",
             breaker.failure_rate,
             format_duration(breaker.window),
             breaker.minimum_calls
         ),
+        Some(BreakerConfig::Classic(breaker)) => classic(breaker),
+        Some(other) => format!("{other:?}"),
         None => "none".to_owned(),
     }
+}
+
+fn classic(breaker: &ClassicConfig) -> String {
+    let mut fields = vec![match breaker.failure_rate {
+        Some(rate) => format!("failure_rate = {rate}"),
+        None => "failure_rate = \"none\"".to_owned(),
+    }];
+    if let Some(limit) = breaker.slow_call {
+        let (limit, rate) = (format_duration(limit), breaker.slow_call_rate);
+        fields.push(format!("slow_call = \"{limit}\", slow_call_rate = {rate}"));
+    }
+    if let Some(failures) = breaker.consecutive_failures {
+        fields.push(format!("consecutive_failures = {failures}"));
+    }
+    fields.push(match breaker.window {
+        BreakerWindow::Calls(calls) => format!("calls = {calls}"),
+        BreakerWindow::Time(length) => format!("window = \"{}\"", format_duration(length)),
+        other => format!("window = {other:?}"),
+    });
+    fields.push(format!("minimum_calls = {}", breaker.minimum_calls));
+    let (open_for, cap) = (format_duration(breaker.open_for), format_duration(breaker.open_cap));
+    fields.push(format!(
+        "open_for = \"{open_for}\", open_multiplier = {}, open_cap = \"{cap}\"",
+        breaker.open_multiplier
+    ));
+    fields.push(format!("open_jitter = {}, probes = {}", breaker.open_jitter, breaker.probes));
+    format!("{{ classic = {{ {} }} }}", fields.join(", "))
+}
+
+fn hedge(policy: &Policy) -> String {
+    match policy.hedge().map(|hedge| (hedge.delay, hedge.most)) {
+        Some((HedgeDelay::After(delay), most)) => {
+            format!("{{ delay = \"{}\", most = {most} }}", format_duration(delay))
+        }
+        Some((HedgeDelay::Quantile { quantile, least }, most)) => {
+            format!("{{ quantile = {quantile}, least = \"{}\", most = {most} }}", format_duration(least))
+        }
+        Some((other, _)) => format!("{other:?}"),
+        None => "none".to_owned(),
+    }
+}
+
+fn hold(policy: &Policy) -> String {
+    match policy.hold() {
+        Hold::Target => "target",
+        _ => "call",
+    }
+    .to_owned()
 }
 
 fn throttled_cap(policy: &Policy) -> String {

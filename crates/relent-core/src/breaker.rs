@@ -1,125 +1,67 @@
-//! When the target is so sick that even a budget's share of retries only hurts.
+//! When the target is so sick that more requests only hurt.
+
+mod classic;
+mod counts;
+mod retries_only;
+
+pub use classic::{BreakerChange, BreakerState, Classic, ClassicState, TripReason};
+pub use retries_only::{RetriesOnly, RetriesOnlyState};
 
 use core::fmt;
+use core::time::Duration;
 
-use crate::ratio::MILLION;
-use crate::sync::{Lock, Tally};
-use crate::window::Window;
-use crate::{Health, Instant, RetriesOnlyConfig};
+use crate::{Health, Instant};
+
+/// Leave to make one attempt, in the breaker's own words: from which of its states it is, and whether it is a probe.
+///
+/// To be told to [`Breaker::record`] exactly once, with [`Health::Unknown`] if the attempt came to nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Admission(u32);
+
+impl Admission {
+    /// From a breaker that does not care.
+    pub const ANY: Admission = Admission(0);
+
+    const PROBE: u32 = 1 << 31;
+
+    pub(crate) const fn of(generation: u32, probe: bool) -> Admission {
+        Admission(generation & !Admission::PROBE | if probe { Admission::PROBE } else { 0 })
+    }
+
+    /// Whether the attempt is to find out if the target is well again.
+    #[must_use]
+    pub const fn is_probe(self) -> bool {
+        self.0 & Admission::PROBE != 0
+    }
+
+    pub(crate) const fn generation(self) -> u32 {
+        self.0 & !Admission::PROBE
+    }
+}
 
 /// Says whether an attempt may start, and hears what became of each.
 pub trait Breaker: fmt::Debug + Send + Sync {
     /// May a call's first attempt start now?
-    fn admits_first(&self, now: Instant) -> bool;
+    fn admit_first(&self, now: Instant) -> Option<Admission>;
 
-    /// May a retry start at `at`, as far as is known at `now`?
+    /// Would a retry be admitted at `at`, as far as is known at `now`? Takes nothing.
     fn admits_retry(&self, now: Instant, at: Instant) -> bool;
 
-    /// An attempt ended. `now` is given where the driver has read its clock anyway.
-    fn record(&self, health: Health, now: Instant);
-}
+    /// May a retry start now?
+    fn admit_retry(&self, now: Instant) -> Option<Admission>;
 
-/// The retries-only breaker: first tries always go, so it needs no probes and can't lock anyone out; retries go only
-/// while the failure rate of attempts over the window is under the limit.
-#[derive(Debug)]
-pub struct RetriesOnly<L> {
-    config: RetriesOnlyConfig,
-    good: Tally<1>,
-    state: L,
-}
+    /// An admitted attempt ended, and took so long. [`Health::Unknown`]: nothing is known of it, and its leave goes back.
+    /// `now` is the end's time where [`hears_times`](Breaker::hears_times) asks for it, else the last time that is known.
+    fn record(&self, admission: Admission, health: Health, took: Duration, now: Instant);
 
-/// What a [`RetriesOnly`] breaker keeps under its lock.
-pub struct RetriesOnlyState(Window<2>);
-
-const GOOD: usize = 0;
-const BAD: usize = 1;
-
-impl<L: Lock<RetriesOnlyState>> RetriesOnly<L> {
-    /// A closed breaker.
-    #[must_use]
-    pub fn new(config: RetriesOnlyConfig, now: Instant) -> RetriesOnly<L> {
-        let state = L::new(RetriesOnlyState(Window::new(config.window, now)));
-        RetriesOnly { config, good: Tally::new(), state }
+    /// Whether it matters how long a success took: the driver then reads its clock at the end.
+    fn hears_times(&self) -> bool {
+        false
     }
 
-    /// Whether retries are refused now.
-    pub fn is_open(&self, now: Instant) -> bool {
-        !self.under_limit(now, now)
-    }
-
-    fn under_limit(&self, now: Instant, at: Instant) -> bool {
-        self.state.with(|RetriesOnlyState(window)| {
-            turn(window, &self.good, now);
-            let (good, bad) = (window.remaining(GOOD, at), window.remaining(BAD, at));
-            let all = good + bad;
-            let limit = u128::from(all) * u128::from(self.config.failure_rate.parts_per_million());
-            all < u64::from(self.config.minimum_calls) || u128::from(bad) * u128::from(MILLION) < limit
-        })
-    }
-}
-
-impl<L: Lock<RetriesOnlyState> + fmt::Debug> Breaker for RetriesOnly<L> {
-    fn admits_first(&self, _now: Instant) -> bool {
-        true
-    }
-
-    fn admits_retry(&self, now: Instant, at: Instant) -> bool {
-        self.under_limit(now, at)
-    }
-
-    fn record(&self, health: Health, now: Instant) {
-        match health {
-            Health::Good => self.good.add_one(GOOD),
-            Health::Bad => self.state.with(|RetriesOnlyState(window)| {
-                turn(window, &self.good, now);
-                window.add(BAD);
-            }),
-            Health::Unknown => {}
-        }
-    }
-}
-
-/// Moves on to `now`; nobody knows when the good attempts were, so they are taken to have come evenly.
-fn turn(window: &mut Window<2>, good: &Tally<1>, now: Instant) {
-    let since = window.turn(now);
-    let [good] = good.collect();
-    window.spread(GOOD, good, since);
-}
-
-impl fmt::Debug for RetriesOnlyState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (good, bad) = (self.0.at_least(GOOD), self.0.at_least(BAD));
-        f.debug_struct("RetriesOnlyState").field("good", &good).field("bad", &bad).finish()
-    }
-}
-
-#[cfg(all(test, relent_loom))]
-mod loom_tests {
-    use alloc::sync::Arc;
-    use core::time::Duration;
-
-    use loom::thread;
-
-    use super::*;
-    use crate::Ratio;
-    use crate::sync::loom_lock::LoomLock;
-
-    #[test]
-    fn loom_no_attempt_is_lost_between_the_tally_and_the_window() {
-        loom::model(|| {
-            let config = RetriesOnlyConfig {
-                failure_rate: Ratio::percent(50),
-                window: Duration::from_secs(10),
-                minimum_calls: 2,
-            };
-            let breaker = Arc::new(RetriesOnly::<LoomLock<_>>::new(config, Instant::ZERO));
-            let now = Instant::from_nanos(1_000_000_000);
-            let other = Arc::clone(&breaker);
-            let there = thread::spawn(move || other.record(Health::Good, now));
-            breaker.record(Health::Bad, now);
-            assert!(breaker.admits_first(now));
-            there.join().expect("it does not panic");
-            assert!(breaker.is_open(now), "one of two is half");
-        });
+    /// When the next attempt will be admitted; `None` if one is now, or only somebody's word can say.
+    fn opens_again(&self, now: Instant) -> Option<Instant> {
+        let _ = now;
+        None
     }
 }

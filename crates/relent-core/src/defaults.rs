@@ -48,6 +48,20 @@ pub const BREAKER_FAILURE_RATE: Ratio = Ratio::percent(50);
 pub const BREAKER_WINDOW: Duration = Duration::from_secs(10);
 /// Calls in the window before the retries-only breaker judges.
 pub const BREAKER_MINIMUM_CALLS: u32 = 20;
+/// The share of slow calls at which the classic breaker opens, where slow calls are asked for.
+pub const BREAKER_SLOW_CALL_RATE: Ratio = Ratio::percent(80);
+/// How long the classic breaker stays open at first.
+pub const BREAKER_OPEN_FOR: Duration = Duration::from_secs(5);
+/// What its open time grows by when its probes fail.
+pub const BREAKER_OPEN_MULTIPLIER: Ratio = Ratio::of(2, 1);
+/// The longest that it stays open, before jitter.
+pub const BREAKER_OPEN_CAP: Duration = Duration::from_secs(60);
+/// The share of its open time that is added at random, at most.
+pub const BREAKER_OPEN_JITTER: Ratio = Ratio::percent(10);
+/// Probes that have to be good before it closes.
+pub const BREAKER_PROBES: u32 = 3;
+/// Probes that have said nothing for so long are given up for lost, so that others may go.
+pub const PROBE_LEASE: Duration = Duration::from_secs(60);
 /// Free repeats of stale connections and unprocessed streams, per second and pool.
 pub const FREE_REPEATS_PER_SECOND: u32 = 10;
 /// Free repeats that may come at once, per pool.

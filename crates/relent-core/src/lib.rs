@@ -32,7 +32,10 @@ mod waiting;
 mod window;
 
 pub use backoff::{Backoff, Jitter};
-pub use breaker::{Breaker, RetriesOnly, RetriesOnlyState};
+pub use breaker::{
+    Admission, Breaker, BreakerChange, BreakerState, Classic, ClassicState, RetriesOnly, RetriesOnlyState,
+    TripReason,
+};
 pub use budget::{
     Budget, BudgetCounts, ConcurrencyBudget, CostBudget, Grant, Permit, RatioBudget, RatioState,
     ThrottleBudget, TokenClass, WindowedBudget, WindowedState,
@@ -43,9 +46,10 @@ pub use hold::{Holds, TargetHold};
 pub use latency::Latencies;
 pub use outcome::{Cause, Failure, Health, Hint, StopScope, Used, Verdict};
 pub use policy::{
-    BadGrpcCode, BadStatus, BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, HedgeConfig, HedgeDelay,
-    Hold, Nested, Policy, PolicyBuilder, PolicyError, RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig,
-    RetryOn, ThrottleConfig, ThrottledConfig, WindowedConfig,
+    BadGrpcCode, BadStatus, BreakerConfig, BreakerWindow, BudgetConfig, ClassicConfig, ConcurrencyConfig,
+    CostConfig, Deposit, HedgeConfig, HedgeDelay, Hold, Nested, Policy, PolicyBuilder, PolicyError,
+    RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, ThrottleConfig, ThrottledConfig,
+    WindowedConfig,
 };
 pub use ratio::{Ratio, RatioError};
 pub use rng::{Random, Rng};

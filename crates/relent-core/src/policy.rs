@@ -1,5 +1,6 @@
 //! The policy: a plain, checked value that says how a call is retried.
 
+mod breaker;
 mod budget;
 mod builder;
 mod class;
@@ -7,6 +8,7 @@ mod error;
 mod hedge;
 mod retry_on;
 
+pub use breaker::{BreakerConfig, BreakerWindow, ClassicConfig, RetriesOnlyConfig};
 pub use budget::{
     BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, RatioConfig, ThrottleConfig, WindowedConfig,
 };
@@ -57,32 +59,6 @@ pub enum Nested {
     Allow,
 }
 
-/// The retries-only breaker: first tries always go, retries only while the failure rate is low.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RetriesOnlyConfig {
-    /// Retries are refused at this share of failed attempts, and over it.
-    pub failure_rate: Ratio,
-    /// The sliding window.
-    pub window: Duration,
-    /// Attempts in the window before the rate says anything.
-    pub minimum_calls: u32,
-}
-
-impl RetriesOnlyConfig {
-    /// Half of at least 20 attempts over 10 s.
-    pub const DEFAULT: RetriesOnlyConfig = RetriesOnlyConfig {
-        failure_rate: crate::defaults::BREAKER_FAILURE_RATE,
-        window: crate::defaults::BREAKER_WINDOW,
-        minimum_calls: crate::defaults::BREAKER_MINIMUM_CALLS,
-    };
-}
-
-impl Default for RetriesOnlyConfig {
-    fn default() -> RetriesOnlyConfig {
-        RetriesOnlyConfig::DEFAULT
-    }
-}
-
 /// How a call is retried: a plain value that can be cloned, compared and kept, and is valid by construction.
 ///
 /// Made by a [`PolicyBuilder`] ([`Policy::exponential`], [`Policy::constant`], [`Policy::builder`]) or read from the
@@ -114,7 +90,7 @@ pub struct Policy {
     limits: class::AttemptLimits,
     max_hint: Duration,
     budget: Option<BudgetConfig>,
-    breaker: Option<RetriesOnlyConfig>,
+    breaker: Option<BreakerConfig>,
     hedge: Option<HedgeConfig>,
     hold: Hold,
     max_waiting: u32,
@@ -195,7 +171,7 @@ impl Policy {
     }
 
     /// The breaker's description, if one was asked for.
-    pub fn breaker(&self) -> Option<&RetriesOnlyConfig> {
+    pub fn breaker(&self) -> Option<&BreakerConfig> {
         self.breaker.as_ref()
     }
 

@@ -20,8 +20,8 @@ use crate::budget::{Permit, Presence};
 use crate::time::nanos;
 use crate::waiting::Seat;
 use crate::{
-    Breaker, Budget, Cause, Credit, Failure, FreeRepeats, Health, Hold, Holds, Instant, Latencies, Policy,
-    Random, Repeat, Used, Verdict, WaitingRoom,
+    Admission, Breaker, Budget, Cause, Credit, Failure, FreeRepeats, Health, Hold, Holds, Instant, Latencies,
+    Policy, Random, Repeat, Used, Verdict, WaitingRoom,
 };
 use flights::Flights;
 use ledger::Ledger;
@@ -111,6 +111,8 @@ pub struct Session {
     /// Attempts launched, free repeats aside: what `attempts` bounds.
     counted: u32,
     ledger: Ledger,
+    /// The breaker's leave for the attempt in flight.
+    admission: Admission,
     repeat: Repeat,
     phase: Phase,
     replayable: bool,
@@ -167,6 +169,7 @@ impl Session {
             launched: 0,
             counted: 0,
             ledger: Ledger::new(policy.attempts()),
+            admission: Admission::ANY,
             repeat,
             phase: Phase::New,
             replayable: true,
@@ -217,7 +220,8 @@ impl Session {
         self.drop_others(context, now, false);
         self.phase = Phase::Over;
         self.ledger.refund(context.credit);
-        opening::tell_success(context, self.counted, now.unwrap_or(self.started), now);
+        let took = now.map_or(Duration::ZERO, |now| now.since(self.started));
+        opening::tell_success(context, self.counted, self.admission, took, now.unwrap_or(self.started), now);
         self.release();
         self.presence = None;
     }
@@ -243,6 +247,8 @@ impl Session {
         match self.decide(context, &failure, now) {
             Ok(decide::Go::AtOnce) => {
                 self.troubles().freed = true;
+                // It was never seen by anybody: where the breaker has no leave to give, it goes without.
+                self.admission = admit_retry(context, now).unwrap_or_default();
                 self.launch(context, now, false)
             }
             Ok(decide::Go::At { until, origin, seat, permit }) => {
@@ -297,8 +303,6 @@ impl Session {
             Some(StopReason::DeadlineExceeded)
         } else if now + context.policy.min_attempt_time() >= self.last_start() {
             Some(StopReason::DeadlineTooClose)
-        } else if context.breaker.is_some_and(|breaker| !breaker.admits_retry(now, now)) {
-            Some(StopReason::BreakerOpen)
         } else {
             None
         };
@@ -314,6 +318,10 @@ impl Session {
             }
             Err(reason) => return self.refused(context, reason),
         }
+        let Some(admission) = admit_retry(context, now) else {
+            return self.refused(context, StopReason::BreakerOpen);
+        };
+        self.admission = admission;
         self.troubles().seat = None;
         if let Some(permit) = &mut self.troubles().permit {
             permit.spend();
@@ -337,9 +345,7 @@ impl Session {
             Phase::Waiting => self.ledger.unretry(context.credit),
             Phase::Running => {
                 self.ledger.settle(used, context.credit);
-                if let (Some(now), Some(breaker)) = (now, context.breaker) {
-                    breaker.record(self.health_of_the_cut_off(context.policy, now), now);
-                }
+                self.tell_breaker_of_the_cut_off(context, now, true);
                 self.drop_others(context, now, true);
                 self.ambiguous = true;
             }
@@ -438,6 +444,7 @@ impl Session {
         self.counted = 1;
         self.alarm = opening.ends();
         self.ledger.remember(opening.told());
+        self.admission = opening.admission();
         self.phase = Phase::Running;
         let launch = opening.launch();
         self.presence = opening.into_presence();
@@ -481,7 +488,7 @@ impl Session {
             budget.on_failure(decide::verdict_by(failure, context), health, now);
         }
         if let Some(breaker) = context.breaker {
-            breaker.record(health, now);
+            breaker.record(self.admission, health, now.since(self.started), now);
         }
         self.hold(context, failure, now);
         if let Some(time) = context.policy.give_up_after() {
@@ -533,6 +540,23 @@ impl Session {
         }
     }
 
+    /// The attempt in flight was cut off. `blame`: by the call's own end, so that it may say something of its target;
+    /// otherwise another attempt was faster. Its leave goes back either way.
+    fn tell_breaker_of_the_cut_off<C: ?Sized>(
+        &self,
+        context: &Context<'_, C>,
+        now: Option<Instant>,
+        blame: bool,
+    ) {
+        let Some(breaker) = context.breaker else { return };
+        let at = now.unwrap_or(self.started);
+        let health = match (blame, now) {
+            (true, Some(now)) => self.health_of_the_cut_off(context.policy, now),
+            _ => Health::Unknown,
+        };
+        breaker.record(self.admission, health, at.since(self.started), at);
+    }
+
     fn stop(&mut self, reason: StopReason) -> Step {
         self.phase = Phase::Over;
         self.presence = None;
@@ -556,5 +580,13 @@ impl Session {
             Phase::Waiting => Step::Wait { until: self.alarm },
             Phase::Over => Step::Stop(self.ended()),
         }
+    }
+}
+
+/// The breaker's leave for a retry that starts now.
+fn admit_retry<C: ?Sized>(context: &Context<'_, C>, now: Instant) -> Option<Admission> {
+    match context.breaker {
+        Some(breaker) => breaker.admit_retry(now),
+        None => Some(Admission::ANY),
     }
 }

@@ -57,6 +57,13 @@ impl<const K: usize> Window<K> {
         since
     }
 
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self, now: Instant) {
+        self.turn(now);
+        self.slots.fill([0; K]);
+        self.sums = [0; K];
+    }
+
     /// Counts `n` of kind `kind` evenly over the time since the last turn.
     pub(crate) fn spread(&mut self, kind: usize, n: u64, since: Since) {
         let (from, to) = (since.from.as_nanos(), since.to.as_nanos());

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use relent_core::{
-    Breaker, Context, Credit, Failure, FreeRepeats, Instant, Latencies, Launch, Lock, Locks, NoCredit,
-    RetriesOnly, RetriesOnlyState, Rng, Session, Step, TargetHold, Used, WaitingRoom,
+    Context, Credit, Failure, FreeRepeats, Instant, Latencies, Launch, Lock, Locks, NoCredit, Rng, Session,
+    Step, TargetHold, Used, WaitingRoom,
 };
 
 use crate::{ScriptedCall, ScriptedOutcome, Stage, Timeline, Trace};
@@ -17,10 +17,7 @@ pub fn run(timeline: &Timeline) -> Trace {
     let policy = &timeline.policy;
     let start = Instant::ZERO;
     let budget = policy.budget().map(|config| config.build::<Mutexes>(policy.attempts(), start));
-    let breaker = policy.breaker().map(|config| {
-        let breaker: RetriesOnly<Guarded<RetriesOnlyState>> = RetriesOnly::new(*config, start);
-        breaker
-    });
+    let breaker = policy.breaker().map(|config| config.build::<Mutexes>(timeline.seed, start, |_| {}));
     let rng = RefCell::new(Rng::seeded(timeline.seed));
     let hold = TargetHold::new();
     let latencies = policy.hedge().map(|_| Latencies::new(start));
@@ -28,7 +25,7 @@ pub fn run(timeline: &Timeline) -> Trace {
     let context = Context {
         policy,
         budget: budget.as_ref(),
-        breaker: breaker.as_ref().map(|breaker| breaker as &dyn Breaker),
+        breaker: breaker.as_deref(),
         waiting: &Arc::new(WaitingRoom::new()),
         free_repeats: &FreeRepeats::default(),
         credit: granted.as_ref().map_or(&NoCredit as &dyn Credit, |left| left),

@@ -5,7 +5,8 @@ use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use relent_core::{
-    AttemptId, Failure, Hedge, Instant, Launch, Opening, Repeat, Session, Step, Stop, StopReason, Used,
+    Admission, AttemptId, Failure, Health, Hedge, Instant, Launch, Opening, Repeat, Session, Step, Stop,
+    StopReason, Used,
 };
 
 use crate::ambient::{AmbientCredit, Bound, Surroundings};
@@ -54,8 +55,9 @@ pub(crate) struct Call<H: Handle, K = ()> {
 /// How far a call has come.
 #[derive(Debug)]
 enum Stage<K> {
-    /// The first attempt has not been polled, or may still end at once. What may be repeated is known.
-    Opening(Repeat),
+    /// The first attempt has not been polled, or may still end at once. What may be repeated is known, and the breaker's
+    /// leave, if it was asked.
+    Opening(Repeat, Option<Admission>),
     /// Everything else. `ManuallyDrop`, so that the end of a call that never came here is one comparison;
     /// [`Call::end_early`] drops it.
     Live(ManuallyDrop<Live<K>>),
@@ -104,7 +106,7 @@ impl First {
 impl<H: Handle, K: Default> Call<H, K> {
     #[inline]
     pub(crate) fn new(handle: H, repeat: Repeat) -> Call<H, K> {
-        Call { handle, stage: Stage::Opening(repeat) }
+        Call { handle, stage: Stage::Opening(repeat, None) }
     }
 
     /// How the call opens, if it does so as all plain calls of the handle do: then nothing needs to be asked. Only for
@@ -115,24 +117,51 @@ impl<H: Handle, K: Default> Call<H, K> {
         if Surroundings::current().is_nothing() { Some(plain) } else { None }
     }
 
+    /// Asks the breaker, if there is one, for a plain first attempt: the one thing that is not the same for all of them.
+    #[inline]
+    pub(crate) fn plain_leave(&mut self) -> Result<Option<Leave>, Stop> {
+        let shared = &*self.handle.retry().shared;
+        let Some(breaker) = shared.handles.breaker() else { return Ok(None) };
+        let asked_at = shared.timer.now();
+        let Some(admission) = breaker.admit_first(asked_at) else {
+            return Err(self.refused(StopReason::BreakerOpen));
+        };
+        self.stage = Stage::Opening(Repeat::Yes, Some(admission));
+        Ok(Some(Leave { admission, asked_at }))
+    }
+
+    /// A plain call has succeeded at its first attempt.
+    #[inline]
+    pub(crate) fn plain_success(&mut self, leave: Option<Leave>) {
+        let shared = &*self.handle.retry().shared;
+        if let Some(budget) = shared.handles.budget() {
+            budget.on_success(1, None);
+        }
+        if let (Some(Leave { admission, asked_at }), Some(breaker)) = (leave, shared.handles.breaker()) {
+            breaker.record(admission, Health::Good, Duration::ZERO, asked_at);
+            self.stage = Stage::Opening(Repeat::Yes, None);
+        }
+    }
+
     /// A plain first attempt does not end at once: from now on the clock is looked at.
-    pub(crate) fn plain_goes_on(&mut self, inside: Surroundings) {
-        let now = self.shared().timer.now();
+    pub(crate) fn plain_goes_on(&mut self, inside: Surroundings, leave: Option<Leave>) {
+        let now = leave.map_or_else(|| self.shared().timer.now(), |leave| leave.asked_at);
         if let Some(plain) = &self.shared().plain {
-            let opening = plain.opening.moved_to(now);
+            let admission = leave.map_or(Admission::ANY, |leave| leave.admission);
+            let opening = plain.opening.moved_to(now).admitted(admission);
             let inside = inside.bounded(Bound::at(opening.launch().ends_below()));
             self.goes_on(First { opening, inside, outside: Surroundings::NONE, began: Some(now) });
         }
     }
 
     /// Opens the call without a session yet: most calls succeed at once and never need one.
-    pub(crate) fn open(&self) -> Result<First, Stop> {
+    pub(crate) fn open(&mut self) -> Result<First, Stop> {
         self.open_within(None)
     }
 
     /// The same for a caller who gives it so much time from now on.
     #[inline]
-    fn open_within(&self, given: Option<Duration>) -> Result<First, Stop> {
+    fn open_within(&mut self, given: Option<Duration>) -> Result<First, Stop> {
         let shared = self.shared();
         let outside = Surroundings::current();
         let bound = outside.bound(shared.timer.is_system());
@@ -144,12 +173,18 @@ impl<H: Handle, K: Default> Call<H, K> {
             .map_err(|reason| self.refused(reason))?;
         let inside = Surroundings::new(opening.left(), Bound::at(opening.launch().ends_below()));
         let inside = inside.on(shared.timer.is_system());
+        if shared.handles.breaker().is_some() {
+            self.stage = Stage::Opening(self.repeat(), Some(opening.admission()));
+        }
         Ok(First { opening, inside, outside: Surroundings::current(), began })
     }
 
     /// The first attempt ended at once, and well.
-    pub(crate) fn succeeded_at_once(&self, first: &First) {
-        first.opening.succeeded(&self.shared().context());
+    pub(crate) fn succeeded_at_once(&mut self, first: &First) {
+        let shared = &*self.handle.retry().shared;
+        let ended = shared.hears_times().then(|| shared.timer.now());
+        first.opening.succeeded(&shared.context(), ended);
+        self.stage = Stage::Opening(Repeat::No, None);
     }
 
     /// The first attempt goes on, or has failed.
@@ -181,7 +216,7 @@ impl<H: Handle, K: Default> Call<H, K> {
 
     /// Says before the first attempt that less may be repeated.
     pub(crate) fn narrow(&mut self, repeat: Repeat) {
-        if let Stage::Opening(rule) = &mut self.stage {
+        if let Stage::Opening(rule, _) = &mut self.stage {
             *rule = repeat;
         }
     }
@@ -206,7 +241,7 @@ impl<H: Handle, K: Default> Call<H, K> {
     pub(crate) fn cancel(&mut self) -> Stop {
         match self.stage {
             Stage::Live(_) => self.abandon(),
-            Stage::Opening(_) => self.refused(StopReason::Cancelled),
+            Stage::Opening(..) => self.refused(StopReason::Cancelled),
         }
     }
 
@@ -252,9 +287,9 @@ impl<H: Handle, K: Default> Call<H, K> {
         let shared = &*handle.retry().shared;
         let context = shared.context();
         // The clock is not read for this, unless the time is measured; its last reading lets the budget turn its window.
-        let known = match context.latencies {
-            Some(_) => Some(shared.timer.now()),
-            None => (!live.began.is_never()).then(|| live.session.started().max(live.began)),
+        let known = match shared.hears_times() {
+            true => Some(shared.timer.now()),
+            false => (!live.began.is_never()).then(|| live.session.started().max(live.began)),
         };
         live.session.succeeded(&context, id, used, known);
         if live.session.launched() > 1 {
@@ -374,12 +409,12 @@ impl<H: Handle, K: Default> Call<H, K> {
     fn live(&mut self) -> &mut Live<K> {
         match &mut self.stage {
             Stage::Live(live) => live,
-            Stage::Opening(_) => panic!("the call is not under way yet"),
+            Stage::Opening(..) => panic!("the call is not under way yet"),
         }
     }
 
     fn repeat(&self) -> Repeat {
-        if let Stage::Opening(repeat) = self.stage { repeat } else { Repeat::No }
+        if let Stage::Opening(repeat, _) = self.stage { repeat } else { Repeat::No }
     }
 }
 
@@ -389,7 +424,7 @@ impl<H: Handle, K> Call<H, K> {
     pub(crate) fn inside_it<R>(&mut self, work: impl FnOnce() -> R) -> R {
         match &mut self.stage {
             Stage::Live(live) => live.inside.enter(work),
-            Stage::Opening(_) => work(),
+            Stage::Opening(..) => work(),
         }
     }
 
@@ -412,8 +447,11 @@ impl<H: Handle, K> Call<H, K> {
     #[cold]
     #[inline(never)]
     fn end_early(&mut self) {
+        if let Stage::Opening(_, Some(admission)) = self.stage {
+            return self.give_leave_back(admission);
+        }
         self.abandon();
-        if let Stage::Live(live) = std::mem::replace(&mut self.stage, Stage::Opening(Repeat::No)) {
+        if let Stage::Live(live) = std::mem::replace(&mut self.stage, Stage::Opening(Repeat::No, None)) {
             drop(ManuallyDrop::into_inner(live));
         }
     }
@@ -448,6 +486,13 @@ impl<K> Live<K> {
     }
 }
 
+/// The breaker's leave for a plain first attempt, and when it was asked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leave {
+    admission: Admission,
+    asked_at: Instant,
+}
+
 /// What the alarm of a call means that may be hedged.
 pub(crate) enum Alarm {
     /// Nothing is to be done yet.
@@ -473,10 +518,20 @@ fn doubt(inside: &Surroundings, failure: Failure) -> Failure {
 /// One of the session's two ways to hear of a failed attempt.
 type Input = fn(&mut Session, &relent_core::Context<'_, AmbientCredit>, AttemptId, Failure, Instant) -> Step;
 
+impl<H: Handle, K> Call<H, K> {
+    /// The first attempt came to nothing before the call was under way: it panicked, say.
+    fn give_leave_back(&self, admission: Admission) {
+        let shared = &*self.handle.retry().shared;
+        if let Some(breaker) = shared.handles.breaker() {
+            breaker.record(admission, Health::Unknown, Duration::ZERO, shared.timer.now());
+        }
+    }
+}
+
 impl<H: Handle, K> Drop for Call<H, K> {
     #[inline]
     fn drop(&mut self) {
-        if self.stage.live().is_some() {
+        if !matches!(self.stage, Stage::Opening(_, None)) {
             self.end_early();
         }
     }

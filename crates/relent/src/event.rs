@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use relent_core::{Failure, Stop, StopReason, WaitOrigin};
+use relent_core::{BreakerChange, Failure, Stop, StopReason, WaitOrigin};
 
 /// One thing that happened to a call. First tries that succeed are silent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +43,8 @@ pub enum Event {
         /// Who refused it.
         reason: StopReason,
     },
+    /// The handle's breaker changed its state.
+    Breaker(BreakerChange),
     /// The call gave up.
     Stopped(Stop),
 }
@@ -64,6 +66,9 @@ impl fmt::Display for Event {
             }
             Event::Hedged { attempt } => write!(f, "attempt {attempt} starts beside one that takes long"),
             Event::HedgeRefused { reason } => write!(f, "no hedge: {reason}"),
+            Event::Breaker(change) => {
+                write!(f, "the breaker is {} now, and was {}: {}", change.to, change.from, change.why.name())
+            }
             Event::Stopped(stop) => {
                 let plural = if stop.attempts == 1 { "" } else { "s" };
                 write!(f, "gave up after {} attempt{plural}: {}", stop.attempts, stop.reason)?;
@@ -76,6 +81,30 @@ impl fmt::Display for Event {
 /// Whoever listens to a handle's events; must not block.
 #[derive(Clone)]
 pub(crate) struct Listener(pub(crate) Arc<dyn Fn(&Event) + Send + Sync>);
+
+impl Listener {
+    /// `listener`, told after the one before it.
+    pub(crate) fn after(
+        before: Option<Listener>,
+        listener: impl Fn(&Event) + Send + Sync + 'static,
+    ) -> Listener {
+        match before {
+            None => Listener(Arc::new(listener)),
+            Some(Listener(before)) => Listener(Arc::new(move |event| {
+                before(event);
+                listener(event);
+            })),
+        }
+    }
+
+    /// Tells, unless that could end the process: a call that is dropped because something panicked tells nobody, since a
+    /// second panic would be the last.
+    pub(crate) fn tell(&self, event: &Event) {
+        if !std::thread::panicking() {
+            (self.0)(event);
+        }
+    }
+}
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

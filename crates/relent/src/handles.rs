@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use relent_core::{
-    Breaker, Budget, Context, FreeRepeats, HedgeConfig, HedgeDelay, Instant, Latencies, Lock, Locks, Policy,
-    Random, RetriesOnly, RetriesOnlyState, Rng, TargetHold, WaitingRoom,
+    Breaker, BreakerChange, Budget, Context, FreeRepeats, HedgeConfig, HedgeDelay, Instant, Latencies, Lock,
+    Locks, Policy, Random, Rng, TargetHold, WaitingRoom,
 };
 
+use crate::event::{Event, Listener};
 use crate::random::PerThread;
 
 /// What the calls to one target share: for authors of drivers, who drive a [`Session`](relent_core::Session) themselves.
@@ -28,6 +29,9 @@ use crate::random::PerThread;
 pub struct Handles {
     budget: Option<Arc<dyn Budget>>,
     breaker: Option<Arc<dyn Breaker>>,
+    /// Whether breaker or hedges want to know how long a success took.
+    hears_times: bool,
+    changes: Arc<Changes>,
     waiting: Arc<WaitingRoom>,
     free_repeats: FreeRepeats,
     hold: TargetHold,
@@ -41,13 +45,16 @@ impl Handles {
     #[must_use]
     pub fn new(policy: &Policy, now: Instant) -> Handles {
         let budget = policy.budget().map(|config| config.build::<Mutexes>(policy.attempts(), now));
+        let changes = Arc::new(Changes::default());
         let breaker = policy.breaker().map(|config| {
-            let breaker: RetriesOnly<Guarded<RetriesOnlyState>> = RetriesOnly::new(*config, now);
-            Arc::new(breaker) as Arc<dyn Breaker>
+            let told = Arc::clone(&changes);
+            config.build::<Mutexes>(PerThread.next_u64(), now, move |change| told.tell(change))
         });
         let measured = |hedge: &HedgeConfig| matches!(hedge.delay, HedgeDelay::Quantile { .. });
         let latencies = policy.hedge().is_some_and(measured).then(|| Latencies::new(now));
-        Handles { budget, breaker, latencies, ..Handles::unpaid() }
+        let mut handles = Handles { budget, breaker, latencies, changes, ..Handles::unpaid() };
+        handles.note_times();
+        handles
     }
 
     /// Neither budget nor breaker.
@@ -55,6 +62,8 @@ impl Handles {
         Handles {
             budget: None,
             breaker: None,
+            hears_times: false,
+            changes: Arc::default(),
             waiting: Arc::new(WaitingRoom::new()),
             free_repeats: FreeRepeats::default(),
             hold: TargetHold::new(),
@@ -90,6 +99,33 @@ impl Handles {
         self.waiting.waiting()
     }
 
+    /// Whether the target is well enough; `None` without a breaker.
+    #[inline]
+    pub fn breaker(&self) -> Option<&Arc<dyn Breaker>> {
+        self.breaker.as_ref()
+    }
+
+    /// Whether a driver has to read its clock at the end of a success.
+    #[inline]
+    pub fn hears_times(&self) -> bool {
+        self.hears_times
+    }
+
+    pub(crate) fn set_breaker(&mut self, breaker: Arc<dyn Breaker>) {
+        self.breaker = Some(breaker);
+        self.note_times();
+    }
+
+    /// Who hears of the breaker's changes.
+    pub(crate) fn tell_changes_to(&self, listener: Listener) {
+        *self.changes.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(listener);
+    }
+
+    fn note_times(&mut self) {
+        let asked = self.breaker.as_ref().is_some_and(|breaker| breaker.hears_times());
+        self.hears_times = asked || self.latencies.is_some();
+    }
+
     pub(crate) fn set_budget(&mut self, budget: Arc<dyn Budget>) {
         self.budget = Some(budget);
     }
@@ -102,6 +138,19 @@ impl Handles {
 impl fmt::Debug for Handles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handles").field("budget", &self.budget).finish_non_exhaustive()
+    }
+}
+
+/// Who is told of the breaker's changes: known only after the breaker was made.
+#[derive(Debug, Default)]
+struct Changes(Mutex<Option<Listener>>);
+
+impl Changes {
+    fn tell(&self, change: &BreakerChange) {
+        let listener = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(listener) = listener {
+            listener.tell(&Event::Breaker(*change));
+        }
     }
 }
 

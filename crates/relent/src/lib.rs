@@ -112,10 +112,11 @@ pub use handles::Handles;
 pub use layer::{Attempts, ReadyCall, RetryLayer, RetryService};
 pub use outcome::{Answer, OutcomeRetry};
 pub use relent_core::{
-    Backoff, BadGrpcCode, BadStatus, Budget, Cause, Deposit, Failure, Grant, GrpcCode, Health, HedgeConfig,
-    HedgeDelay, Hint, Hold, Instant, Jitter, Nested, Permit, Policy, PolicyBuilder, PolicyError, Ratio,
-    RatioConfig, RatioError, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope,
-    TokenClass, Used, Verdict, WaitOrigin, defaults,
+    Backoff, BadGrpcCode, BadStatus, Breaker, BreakerChange, BreakerConfig, BreakerState, BreakerWindow,
+    Budget, Cause, ClassicConfig, Deposit, Failure, Grant, GrpcCode, Health, HedgeConfig, HedgeDelay, Hint,
+    Hold, Instant, Jitter, Nested, Permit, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig,
+    RatioError, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope, TokenClass,
+    TripReason, Used, Verdict, WaitOrigin, defaults,
 };
 pub use retry::Retry;
 pub use run::{Operation, Run, Until};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use relent_core::{Budget, Context, HedgeConfig, HedgeDelay, Instant, NoCredit, Opening, Policy, Repeat};
+use relent_core::{Breaker, Budget, Context, Instant, NoCredit, Opening, Policy, Repeat};
 
 use crate::ambient::{AmbientCredit, Bound, Surroundings};
 use crate::attempt::Attempt;
@@ -48,7 +48,7 @@ pub(crate) struct Shared<T> {
     /// How every call opens that has no breaker, no layer above, and no budget that counts starts: always the same, so
     /// computed once, as if at the epoch.
     pub(crate) plain: Option<Plain>,
-    handles: Handles,
+    pub(crate) handles: Handles,
     pub(crate) keep_errors: bool,
     pub(crate) listener: Option<Listener>,
     #[cfg(feature = "http")]
@@ -104,13 +104,18 @@ impl<C, T: Clock> Retry<C, T> {
         self.configure(|shared| shared.handles.seed(seed))
     }
 
-    /// Tells `listener` of everything that happens to the handle's calls. It runs on the calling task: it must be quick.
+    /// Tells `listener` of everything that happens to the handle's calls and to its own breaker. It runs on the calling task:
+    /// it must be quick. Several listeners are told one after another.
     ///
     /// # Panics
     /// If the handle has been cloned: tell it before.
     #[must_use]
     pub fn on_event(self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        self.configure(|shared| shared.listener = Some(Listener(Arc::new(listener))))
+        self.configure(|shared| {
+            let listener = Listener::after(shared.listener.take(), listener);
+            shared.handles.tell_changes_to(listener.clone());
+            shared.listener = Some(listener);
+        })
     }
 
     /// Takes its tokens from `budget`: your own, or one shared with other handles.
@@ -124,6 +129,21 @@ impl<C, T: Clock> Retry<C, T> {
                 shared.plain = None;
             }
             shared.handles.set_budget(budget);
+        })
+    }
+
+    /// Asks `breaker` in place of the policy's own: your own, or one shared with other handles, such as a
+    /// [`CircuitBreaker`](crate::CircuitBreaker). A shared breaker tells its changes where it was made.
+    ///
+    /// # Panics
+    /// If the handle has been cloned: tell it before.
+    #[must_use]
+    pub fn breaker(self, breaker: impl Into<Arc<dyn Breaker>>) -> Self {
+        self.configure(|shared| {
+            shared.handles.set_breaker(breaker.into());
+            if shared.handles.hears_times() || !shared.timer.is_system() {
+                shared.plain = None;
+            }
         })
     }
 
@@ -158,6 +178,7 @@ impl<T: Clock> Shared<T> {
             #[cfg(feature = "http")]
             memory: Arc::new(crate::http::ReplayMemory::new(policy.replay_total())),
             plain: plain(&policy, &timer)
+                .filter(|_| !handles.hears_times())
                 .filter(|_| !handles.budget().is_some_and(|budget| budget.hears_starts())),
             policy,
             timer,
@@ -173,20 +194,16 @@ impl<T: Clock> Shared<T> {
         self.handles.context(&self.policy, &AmbientCredit)
     }
 
-    /// A plain call has succeeded at its first attempt: it took nothing, and no breaker is there to hear of it.
+    /// Whether somebody wants to know how long a success took.
     #[inline]
-    pub(crate) fn plain_success(&self) {
-        if let Some(budget) = self.handles.budget() {
-            budget.on_success(1, None);
-        }
+    pub(crate) fn hears_times(&self) -> bool {
+        self.handles.hears_times()
     }
 
+    #[inline]
     pub(crate) fn tell(&self, event: &Event) {
-        // A call that is dropped because something panicked tells nobody: a second panic would end the process.
-        if let Some(Listener(listener)) = &self.listener
-            && !std::thread::panicking()
-        {
-            listener(event);
+        if let Some(listener) = &self.listener {
+            listener.tell(event);
         }
     }
 }
@@ -207,11 +224,7 @@ impl<C, T> fmt::Debug for Retry<C, T> {
 }
 
 fn plain<T: Clock>(policy: &Policy, timer: &T) -> Option<Plain> {
-    let measured = |hedge: &HedgeConfig| matches!(hedge.delay, HedgeDelay::Quantile { .. });
-    if policy.breaker().is_some()
-        || policy.hedge().is_some_and(measured)
-        || (policy.is_timed() && !timer.is_system())
-    {
+    if policy.is_timed() && !timer.is_system() {
         return None;
     }
     let unshared = Handles::unpaid();

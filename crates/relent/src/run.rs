@@ -184,23 +184,27 @@ where
         attempt: Attempt,
         cx: &mut Context<'_>,
     ) -> Poll<Result<V, RetryError<E>>> {
+        let leave = match self.as_mut().project().call.plain_leave() {
+            Ok(leave) => leave,
+            Err(stop) => return Poll::Ready(Err(self.give_up(stop))),
+        };
         match self.as_mut().start(&mut inside, Surroundings::NONE, attempt, cx) {
             Poll::Ready(Ok(value)) => {
-                self.call.shared().plain_success();
+                self.as_mut().project().call.plain_success(leave);
                 self.succeed();
                 Poll::Ready(Ok(value))
             }
             other => {
-                self.as_mut().project().call.plain_goes_on(inside);
+                self.as_mut().project().call.plain_goes_on(inside, leave);
                 self.after_first(other, cx)
             }
         }
     }
 
-    /// The same for calls with a breaker or a layer above.
+    /// The same for calls with a layer above, or with something that wants to hear times.
     #[inline(never)]
     fn poll_first(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, RetryError<E>>> {
-        let mut first = match self.call.open() {
+        let mut first = match self.as_mut().project().call.open() {
             Ok(first) => first,
             Err(stop) => return Poll::Ready(Err(self.give_up(stop))),
         };
@@ -208,7 +212,7 @@ where
         let outside = first.outside;
         match self.as_mut().start(&mut first.inside, outside, attempt, cx) {
             Poll::Ready(Ok(value)) => {
-                self.call.succeeded_at_once(&first);
+                self.as_mut().project().call.succeeded_at_once(&first);
                 self.succeed();
                 Poll::Ready(Ok(value))
             }

@@ -1,11 +1,13 @@
 //! `[policy.NAME]`: its fields, each by name, into a builder.
 
 mod backoff;
+mod breaker;
 mod budget;
 mod class;
 mod contradiction;
 mod draft;
 mod handles;
+mod hedge;
 mod retry_on;
 
 use std::ops::Range;
@@ -24,7 +26,7 @@ pub(super) type Spans = Vec<(&'static str, Range<usize>)>;
 type Reader = fn(&mut Draft, &Item<'_>, &mut Report) -> Option<()>;
 
 /// Every field of a policy.
-const READERS: [(&str, Reader); 19] = [
+const READERS: [(&str, Reader); 21] = [
     ("attempts", |d, item, report| item.whole("3", report).map(|v| d.set(|b| b.attempts(v)))),
     ("backoff", backoff::read),
     ("attempt_timeout", |d, item, report| {
@@ -47,7 +49,9 @@ const READERS: [(&str, Reader); 19] = [
     ("throttled", class::read_throttled),
     ("max_hint", |d, item, report| item.length(report).map(|v| d.set(|b| b.max_hint(v)))),
     ("budget", budget::read),
-    ("breaker", handles::read_breaker),
+    ("breaker", breaker::read),
+    ("hedge", hedge::read),
+    ("hold", |d, item, report| item.choice(&hedge::HOLDS, report).map(|v| d.set(|b| b.hold(v)))),
     ("max_waiting", |d, item, report| item.whole("10000", report).map(|v| d.set(|b| b.max_waiting(v)))),
     ("repeat", |d, item, report| item.choice(&REPEAT, report).map(|v| d.set(|b| b.repeat(v)))),
     ("repeat_reason", read_reason),

@@ -14,7 +14,7 @@ fn read(text: &str) -> Config {
 fn the_sample_is_valid_and_its_defaults_are_the_defaults() {
     let config = read(SAMPLE);
     assert_eq!(config.policies["defaults"], Policy::default());
-    assert_eq!(config.policies["ledger"].breaker(), Some(&RetriesOnlyConfig::DEFAULT));
+    assert_eq!(config.policies["ledger"].breaker(), Some(&RetriesOnlyConfig::DEFAULT.into()));
     let api = &config.upstreams["api"];
     assert_eq!((api.idle_timeout, api.connect_timeout), (Upstream::IDLE_TIMEOUT, Upstream::CONNECT_TIMEOUT));
     assert!(api.trust && api.stamp && config.proxy.is_some() && config.routes.len() == 2);

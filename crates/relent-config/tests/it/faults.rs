@@ -26,6 +26,11 @@ fn lengths_sizes_and_shares() {
 }
 
 #[test]
+fn breakers_and_hedges() {
+    check("breakers", faults);
+}
+
+#[test]
 fn names_and_words() {
     check("names", faults);
 }

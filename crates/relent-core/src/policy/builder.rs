@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::class::AttemptLimits;
 use super::{
-    BudgetConfig, HedgeConfig, Hold, Nested, Policy, PolicyError, RatioConfig, RepeatRule, RetriesOnlyConfig,
+    BreakerConfig, BudgetConfig, HedgeConfig, Hold, Nested, Policy, PolicyError, RatioConfig, RepeatRule,
     RetryOn, ThrottledConfig,
 };
 use crate::time::nanos;
@@ -157,9 +157,16 @@ impl PolicyBuilder {
         self
     }
 
-    /// Refuse retries while the target fails a large share of its calls (default: no breaker).
-    pub fn breaker(mut self, breaker: RetriesOnlyConfig) -> Self {
-        self.0.breaker = Some(breaker);
+    /// Refuse retries, or with [`ClassicConfig`](super::ClassicConfig) all attempts, while the target fails a large share of
+    /// its calls (default: no breaker).
+    pub fn breaker(mut self, breaker: impl Into<BreakerConfig>) -> Self {
+        self.0.breaker = Some(breaker.into());
+        self
+    }
+
+    /// Nobody asks how well the target is: the default, for a policy that is built on one with a breaker.
+    pub fn no_breaker(mut self) -> Self {
+        self.0.breaker = None;
         self
     }
 
@@ -167,6 +174,12 @@ impl PolicyBuilder {
     /// one can't run two attempts at once and makes none.
     pub fn hedge(mut self, hedge: HedgeConfig) -> Self {
         self.0.hedge = Some(hedge);
+        self
+    }
+
+    /// No hedging: the default, for a policy that is built on one with hedges.
+    pub fn no_hedge(mut self) -> Self {
+        self.0.hedge = None;
         self
     }
 
@@ -257,7 +270,7 @@ fn check_lengths(policy: &Policy) -> Result<(), PolicyError> {
         ("max_hint", policy.max_hint),
         ("hedge.delay", policy.hedge.map_or(Duration::ZERO, |hedge| hedge.least_delay())),
         policy.budget.as_ref().map_or(("budget.window", Duration::ZERO), BudgetConfig::length),
-        ("breaker.window", policy.breaker.map_or(Duration::ZERO, |b| b.window)),
+        policy.breaker.as_ref().map_or(("breaker.window", Duration::ZERO), super::breaker::longest),
     ];
     match lengths.into_iter().find(|(_, value)| *value > LONGEST) {
         Some((field, value)) => Err(PolicyError::TooLong { field, value }),
@@ -335,19 +348,8 @@ fn check_handles(policy: &Policy) -> Result<(), PolicyError> {
     if let Some(budget) = &policy.budget {
         budget.check()?;
     }
-    if let Some(breaker) = policy.breaker {
-        if breaker.window.is_zero() {
-            return Err(PolicyError::Zero("breaker.window"));
-        }
-        if breaker.minimum_calls == 0 {
-            return Err(PolicyError::Zero("minimum_calls"));
-        }
-        if breaker.failure_rate.parts_per_million() == 0 {
-            return Err(PolicyError::Zero("failure_rate"));
-        }
-        if breaker.failure_rate > Ratio::ONE {
-            return Err(PolicyError::FailureRateAboveOne(breaker.failure_rate));
-        }
+    if let Some(breaker) = &policy.breaker {
+        super::breaker::check(breaker)?;
     }
     Ok(())
 }

@@ -147,6 +147,26 @@ pub enum PolicyError {
     },
     /// The breaker's failure rate is above 1, which nothing reaches.
     FailureRateAboveOne(Ratio),
+    /// The breaker's open time would shrink from one opening to the next.
+    OpenMultiplierBelowOne(Ratio),
+    /// More than the breaker's whole open time would be added at random.
+    OpenJitterAboveOne(Ratio),
+    /// The breaker has no condition on which to open.
+    BreakerNeverOpens,
+    /// The breaker's open time is longer than what it may grow to.
+    OpenCapBelowOpenFor {
+        /// `open_cap`.
+        cap: Duration,
+        /// `open_for`.
+        open_for: Duration,
+    },
+    /// The breaker's window of calls never holds as many as its rates need.
+    MinimumCallsAboveWindow {
+        /// `minimum_calls`.
+        minimum_calls: u32,
+        /// The window.
+        calls: u32,
+    },
 }
 
 impl PolicyError {
@@ -180,6 +200,11 @@ impl PolicyError {
             PolicyError::TokenRatioTooFine(_) => "budget.token_ratio",
             PolicyError::CostAboveCapacity { field, .. } => field,
             PolicyError::FailureRateAboveOne(_) => "failure_rate",
+            PolicyError::OpenMultiplierBelowOne(_) => "breaker.open_multiplier",
+            PolicyError::OpenJitterAboveOne(_) => "breaker.open_jitter",
+            PolicyError::BreakerNeverOpens => "breaker.failure_rate",
+            PolicyError::OpenCapBelowOpenFor { .. } => "breaker.open_cap",
+            PolicyError::MinimumCallsAboveWindow { .. } => "breaker.minimum_calls",
         }
     }
 
@@ -218,6 +243,11 @@ impl PolicyError {
             PolicyError::TokenRatioTooFine(_) => "round it to three decimal places, as gRPC does",
             PolicyError::CostAboveCapacity { .. } => "lower the price or raise the capacity",
             PolicyError::FailureRateAboveOne(_) => "take a share from 0 to 1, such as 0.5",
+            PolicyError::OpenMultiplierBelowOne(_) => "1 keeps the open time constant",
+            PolicyError::OpenJitterAboveOne(_) => "take a share from 0 to 1",
+            PolicyError::BreakerNeverOpens => "name a failure rate, slow calls or consecutive failures",
+            PolicyError::OpenCapBelowOpenFor { .. } => "raise open_cap or lower open_for",
+            PolicyError::MinimumCallsAboveWindow { .. } => "lower minimum_calls or raise the window",
         }
     }
 }
@@ -308,6 +338,15 @@ impl PolicyError {
                 )
             }
             PolicyError::FailureRateAboveOne(rate) => write!(f, "failure rate {rate} is above 1"),
+            PolicyError::OpenMultiplierBelowOne(m) => write!(f, "open_multiplier {m} is below 1"),
+            PolicyError::OpenJitterAboveOne(x) => write!(f, "open_jitter {x} is above 1"),
+            PolicyError::BreakerNeverOpens => f.write_str("the breaker has nothing to open on"),
+            PolicyError::OpenCapBelowOpenFor { cap, open_for } => {
+                write!(f, "open_cap {cap:?} is below open_for {open_for:?}")
+            }
+            PolicyError::MinimumCallsAboveWindow { minimum_calls, calls } => {
+                write!(f, "minimum_calls {minimum_calls} is above the window of {calls} calls")
+            }
             // All others have their words above.
             _ => write!(f, "{} contradicts the rest", self.field()),
         }

@@ -7,7 +7,7 @@ use crate::budget::{Permit, TokenClass};
 use crate::rng::uniform;
 use crate::time::nanos;
 use crate::waiting::Seat;
-use crate::{Cause, Credit, Failure, Hint, Instant, Repeat, Verdict};
+use crate::{Admission, Cause, Credit, Failure, Hint, Instant, Repeat, Verdict};
 
 /// A yes.
 pub(super) enum Go {
@@ -15,6 +15,12 @@ pub(super) enum Go {
     AtOnce,
     /// An ordinary retry, its seat and token taken.
     At { until: Instant, origin: WaitOrigin, seat: Option<Seat>, permit: Option<Permit> },
+}
+
+/// What a hedge starts with.
+pub(super) struct Granted {
+    pub(super) permit: Option<Permit>,
+    pub(super) admission: Admission,
 }
 
 impl Session {
@@ -83,7 +89,7 @@ impl Session {
         &mut self,
         context: &Context<'_, C>,
         now: Instant,
-    ) -> Result<Option<Permit>, StopReason> {
+    ) -> Result<Granted, StopReason> {
         ensure(now < self.deadline, StopReason::DeadlineExceeded)?;
         ensure(self.repeat == Repeat::Yes, StopReason::UnsafeToRepeat)?;
         ensure(self.replayable, StopReason::NotReplayable)?;
@@ -93,12 +99,17 @@ impl Session {
         ensure(now + context.policy.min_attempt_time() < self.deadline, StopReason::DeadlineTooClose)?;
         let admitted = context.breaker.is_none_or(|breaker| breaker.admits_retry(now, now));
         ensure(admitted, StopReason::BreakerOpen)?;
-        let Some(budget) = context.budget else { return Ok(None) };
-        let mut permit =
-            budget.clone().withdraw(TokenClass::Hedge, now).ok_or(StopReason::BudgetExhausted)?;
-        // It starts at once: nothing can come between that would give the token back.
-        permit.spend();
-        Ok(Some(permit))
+        let mut permit = None;
+        if let Some(budget) = context.budget {
+            let token = budget.clone().withdraw(TokenClass::Hedge, now);
+            permit = Some(token.ok_or(StopReason::BudgetExhausted)?);
+        }
+        // Last, since it can't be given back unused as easily as a token that was not spent.
+        let admission = super::admit_retry(context, now).ok_or(StopReason::BreakerOpen)?;
+        if let Some(permit) = &mut permit {
+            permit.spend();
+        }
+        Ok(Granted { permit, admission })
     }
 
     /// At the launch of a retry: whether another call was told meanwhile to stay away longer. Then this one waits on, as far

@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use super::decide::is_retryable;
+use super::decide::{Granted, is_retryable};
 use super::ledger::Told;
 use super::{AttemptId, Context, Launch, Phase, Session, StopReason, opening};
 use crate::budget::Permit;
-use crate::{Credit, Failure, HedgeDelay, Hint, Instant, StopScope, Used};
+use crate::{Admission, Credit, Failure, HedgeDelay, Hint, Instant, StopScope, Used};
 
 /// An attempt that runs while another one stands in the session.
 #[derive(Debug)]
@@ -15,6 +15,7 @@ struct Flight {
     started: Instant,
     ends: Instant,
     told: Told,
+    admission: Admission,
     /// Spent, and held to the attempt's end.
     permit: Option<Permit>,
 }
@@ -78,8 +79,9 @@ impl Session {
             return Hedge::NotYet;
         }
         match self.decide_hedge(context, now) {
-            Ok(permit) => {
+            Ok(Granted { permit, admission }) => {
                 self.lay_aside();
+                self.admission = admission;
                 let hedging = self.flights();
                 hedging.made += 1;
                 hedging.last = now;
@@ -164,9 +166,7 @@ impl Session {
             if let (Some(latencies), Some(now), false) = (context.latencies, now, blame) {
                 latencies.record(now.since(self.started), now);
             }
-            if let (Some(breaker), Some(now), true) = (context.breaker, now, blame) {
-                breaker.record(self.health_of_the_cut_off(context.policy, now), now);
-            }
+            self.tell_breaker_of_the_cut_off(context, now, blame);
             self.drop_permit();
         }
     }
@@ -225,7 +225,8 @@ impl Session {
     fn lay_aside(&mut self) {
         let (id, told) = (self.fore().get(), self.ledger.lay_aside());
         let permit = self.troubles().permit.take();
-        let flight = Flight { id, started: self.started, ends: self.alarm, told, permit };
+        let flight =
+            Flight { id, started: self.started, ends: self.alarm, told, admission: self.admission, permit };
         let flights = self.flights();
         flights.aside.push(flight);
         flights.fore = None;
@@ -235,6 +236,7 @@ impl Session {
         self.started = flight.started;
         self.alarm = flight.ends;
         self.ledger.remember(flight.told);
+        self.admission = flight.admission;
         self.troubles().permit = flight.permit;
         self.flights().fore = Some(AttemptId::numbered(flight.id));
     }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::ledger::{self, Told};
 use super::{AttemptId, Context, Launch, Phase, Session, StopReason};
 use crate::budget::Presence;
-use crate::{Credit, Health, Instant, Policy, Repeat};
+use crate::{Admission, Credit, Health, Instant, Policy, Repeat};
 
 /// The first attempt of a call, in flight. Most calls never become more than this: a driver on a hot path takes it before
 /// a [`Session`], which it turns into as soon as the attempt fails or has to be waited for.
@@ -24,7 +24,7 @@ use crate::{Credit, Health, Instant, Policy, Repeat};
 /// };
 /// let opening = Opening::begin(&context, Repeat::Yes, Instant::NEVER, Instant::ZERO).expect("nothing refuses it");
 /// assert_eq!(opening.left(), Some(1));
-/// opening.succeeded(&context);
+/// opening.succeeded(&context, None);
 /// # Ok::<(), PolicyError>(())
 /// ```
 #[derive(Debug)]
@@ -36,6 +36,7 @@ pub struct Opening {
     told: Told,
     /// The call counts as in flight, where a budget wants to know.
     presence: Option<Presence>,
+    admission: Admission,
 }
 
 impl Opening {
@@ -65,28 +66,30 @@ impl Opening {
         if now >= deadline {
             return Err(StopReason::DeadlineExceeded);
         }
-        if let Some(breaker) = context.breaker
-            && !breaker.admits_first(now)
-        {
-            return Err(StopReason::BreakerOpen);
-        }
+        let admission = match context.breaker {
+            Some(breaker) => breaker.admit_first(now).ok_or(StopReason::BreakerOpen)?,
+            None => Admission::ANY,
+        };
         let presence = context.budget.and_then(Presence::begin);
         let further = context.policy.attempts() - 1;
         let hedges = if can_retry { hedges(context.policy, Repeat::Yes) } else { 0 };
         let told = ledger::tell(context.policy.nested(), can_retry, further, hedges, context.credit);
-        Ok(Opening { began: now, ends: ends(context.policy, deadline, now), deadline, told, presence })
+        let ends = ends(context.policy, deadline, now);
+        Ok(Opening { began: now, ends, deadline, told, presence, admission })
     }
 
-    /// The attempt succeeded; the call is over.
+    /// The attempt succeeded at once, or ended at `now` where somebody asks how long it took; the call is over.
     #[inline]
-    pub fn succeeded<C: Credit + ?Sized>(&self, context: &Context<'_, C>) {
+    pub fn succeeded<C: Credit + ?Sized>(&self, context: &Context<'_, C>, now: Option<Instant>) {
         // What was lent goes back whole: credit spent below a call that then succeeded returns.
         if self.told.lent > 0 {
             context.credit.give(self.told.lent);
         }
-        tell_success(context, 1, self.began, None);
+        let at = now.unwrap_or(self.began);
+        let took = at.since(self.began);
+        tell_success(context, 1, self.admission, took, at, now);
         if let Some(latencies) = context.latencies {
-            latencies.record(Duration::ZERO, self.began);
+            latencies.record(took, at);
         }
     }
 
@@ -100,6 +103,7 @@ impl Opening {
             deadline: moved(self.deadline),
             told: self.told,
             presence: None,
+            admission: self.admission,
         }
     }
 
@@ -125,6 +129,21 @@ impl Opening {
     #[inline]
     pub fn left(&self) -> Option<u32> {
         self.told.left
+    }
+
+    /// The same attempt with the breaker's leave: for a driver that opens calls by a copy of one that had none to ask.
+    #[must_use]
+    #[inline]
+    pub fn admitted(mut self, admission: Admission) -> Opening {
+        self.admission = admission;
+        self
+    }
+
+    /// The breaker's leave for it, to be given back if the call comes to nothing before it is a session.
+    #[must_use]
+    #[inline]
+    pub fn admission(&self) -> Admission {
+        self.admission
     }
 
     pub(super) fn ends(&self) -> Instant {
@@ -178,6 +197,8 @@ pub(super) fn ends(policy: &Policy, deadline: Instant, now: Instant) -> Instant 
 pub(super) fn tell_success<C: ?Sized>(
     context: &Context<'_, C>,
     attempts: u32,
+    admission: Admission,
+    took: Duration,
     about: Instant,
     now: Option<Instant>,
 ) {
@@ -185,6 +206,6 @@ pub(super) fn tell_success<C: ?Sized>(
         budget.on_success(attempts, now);
     }
     if let Some(breaker) = context.breaker {
-        breaker.record(Health::Good, about);
+        breaker.record(admission, Health::Good, took, about);
     }
 }

@@ -157,7 +157,9 @@ impl<C: Connector> Call<'_, C> {
     /// Attempt `id` succeeded.
     fn succeeded(&mut self, id: AttemptId, used: Used, now: Instant) {
         if let (Stage::Opening(opening), false) = (&self.stage, self.credit.asked) {
-            opening.succeeded(&self.target.handles.context(self.policy(), &self.credit));
+            let handles = &self.target.handles;
+            let ended = handles.hears_times().then_some(now);
+            opening.succeeded(&handles.context(self.policy(), &self.credit), ended);
             self.stage = Stage::Quiet;
             self.record.succeeded(1, false);
             return;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use relent_core::{Cause, Jitter, Nested, Policy, Ratio, RepeatRule, RetriesOnlyConfig};
+use relent_core::{
+    BreakerConfig, BreakerWindow, Cause, Jitter, Nested, Policy, Ratio, RepeatRule, RetriesOnlyConfig,
+};
 use serde::{Serialize, Serializer};
 
 use super::advice;
@@ -91,14 +93,43 @@ pub(super) struct Total {
     pub(super) times_out: Option<Outlook>,
 }
 
-/// The retries-only breaker.
+/// The breaker.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct BreakerFacts {
-    #[serde(serialize_with = "number")]
-    pub(super) failure_rate: Ratio,
-    #[serde(rename = "window_ms", serialize_with = "ms")]
-    pub(super) window: Duration,
-    pub(super) minimum_calls: u32,
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(super) enum BreakerFacts {
+    RetriesOnly {
+        #[serde(serialize_with = "number")]
+        failure_rate: Ratio,
+        #[serde(rename = "window_ms", serialize_with = "ms")]
+        window: Duration,
+        minimum_calls: u32,
+    },
+    Classic {
+        #[serde(serialize_with = "maybe_number")]
+        failure_rate: Option<Ratio>,
+        #[serde(rename = "slow_call_ms", serialize_with = "maybe_ms")]
+        slow_call: Option<Duration>,
+        #[serde(serialize_with = "number")]
+        slow_call_rate: Ratio,
+        consecutive_failures: Option<u32>,
+        /// Of time, or else of calls.
+        #[serde(rename = "window_ms", serialize_with = "maybe_ms")]
+        window: Option<Duration>,
+        calls: Option<u32>,
+        minimum_calls: u32,
+        #[serde(rename = "open_for_ms", serialize_with = "ms")]
+        open_for: Duration,
+        #[serde(rename = "open_cap_ms", serialize_with = "ms")]
+        open_cap: Duration,
+        probes: u32,
+    },
+}
+
+fn maybe_number<S: Serializer>(ratio: &Option<Ratio>, to: S) -> Result<S::Ok, S::Error> {
+    match ratio {
+        Some(ratio) => number(ratio, to),
+        None => to.serialize_none(),
+    }
 }
 
 impl Report {
@@ -116,7 +147,7 @@ impl Report {
             load_factor: LoadFactor::of(policy),
             retried: Matrix::of(policy),
             budget: BudgetFacts::of(policy),
-            breaker: policy.breaker().map(BreakerFacts::of),
+            breaker: policy.breaker().and_then(BreakerFacts::of),
             fleet: fleet.and_then(|(processes, rps)| Fleet::of(policy, processes, rps)),
             warnings: advice::warnings(policy),
         }
@@ -149,9 +180,26 @@ impl Facts {
 }
 
 impl BreakerFacts {
-    fn of(breaker: &RetriesOnlyConfig) -> BreakerFacts {
-        let RetriesOnlyConfig { failure_rate, window, minimum_calls } = *breaker;
-        BreakerFacts { failure_rate, window, minimum_calls }
+    /// `None`: a kind that is not known here.
+    fn of(breaker: &BreakerConfig) -> Option<BreakerFacts> {
+        match *breaker {
+            BreakerConfig::RetriesOnly(RetriesOnlyConfig { failure_rate, window, minimum_calls }) => {
+                Some(BreakerFacts::RetriesOnly { failure_rate, window, minimum_calls })
+            }
+            BreakerConfig::Classic(config) => Some(BreakerFacts::Classic {
+                failure_rate: config.failure_rate,
+                slow_call: config.slow_call,
+                slow_call_rate: config.slow_call_rate,
+                consecutive_failures: config.consecutive_failures,
+                window: if let BreakerWindow::Time(length) = config.window { Some(length) } else { None },
+                calls: if let BreakerWindow::Calls(calls) = config.window { Some(calls) } else { None },
+                minimum_calls: config.minimum_calls,
+                open_for: config.open_for,
+                open_cap: config.open_cap,
+                probes: config.probes,
+            }),
+            _ => None,
+        }
     }
 }
 

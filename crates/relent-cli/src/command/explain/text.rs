@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use relent_core::Ratio;
+
 use super::budget::BudgetFacts;
 use super::load::{Fleet, Load};
 use super::report::{BreakerFacts, Facts, Report, Row};
@@ -19,7 +21,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write, paint: Paint) -> io::R
         ("Not retried".into(), report.retried.never.iter().map(|line| format!("  {line}")).collect()),
         ("Budget".into(), budget(report)),
     ];
-    let breaker = report.breaker.map(|breaker| ("Breaker".to_owned(), vec![self::breaker(&breaker)]));
+    let breaker = report.breaker.map(|breaker| ("Breaker".to_owned(), self::breaker(&breaker)));
     let fleet = report.fleet.as_ref().map(|fleet| (fleet_title(fleet), fleet_lines(fleet, report)));
     for (n, (title, lines)) in sections.into_iter().chain(breaker).chain(fleet).enumerate() {
         if n > 0 {
@@ -216,14 +218,65 @@ fn budget(report: &Report) -> Vec<String> {
     report.budget.as_ref().map_or_else(none, BudgetFacts::lines)
 }
 
-fn breaker(breaker: &BreakerFacts) -> String {
-    let rate = f64::from(breaker.failure_rate.parts_per_million()) / 1e6;
-    format!(
-        "  Retries are refused while {} of the attempts in the last {} fail, once there are {}; first tries always go.",
-        percent(rate),
-        length(breaker.window),
-        breaker.minimum_calls
-    )
+fn breaker(breaker: &BreakerFacts) -> Vec<String> {
+    match *breaker {
+        BreakerFacts::RetriesOnly { failure_rate, window, minimum_calls } => vec![format!(
+            "  Retries are refused while {} of the attempts in the last {} fail, once there are {}; first tries always go.",
+            percent(share(failure_rate)),
+            length(window),
+            minimum_calls
+        )],
+        BreakerFacts::Classic { .. } => classic(breaker),
+    }
+}
+
+fn classic(breaker: &BreakerFacts) -> Vec<String> {
+    let &BreakerFacts::Classic {
+        failure_rate,
+        slow_call,
+        slow_call_rate,
+        consecutive_failures,
+        window,
+        calls,
+        minimum_calls,
+        open_for,
+        open_cap,
+        probes,
+    } = breaker
+    else {
+        return Vec::new();
+    };
+    let over = match (window, calls) {
+        (Some(window), _) => format!("of the attempts in the last {}", length(window)),
+        (None, calls) => format!("of the last {} attempts", calls.unwrap_or(0)),
+    };
+    let mut lines = Vec::new();
+    if let Some(rate) = failure_rate {
+        lines.push(format!(
+            "  Opens when {} {over} fail, once there are {minimum_calls}.",
+            percent(share(rate))
+        ));
+    }
+    if let Some(limit) = slow_call {
+        let rate = percent(share(slow_call_rate));
+        lines.push(format!(
+            "  Opens when {rate} {over} take {} or longer, once there are {minimum_calls}.",
+            length(limit)
+        ));
+    }
+    if let Some(failures) = consecutive_failures {
+        lines.push(format!("  Opens after {failures} failures in a row."));
+    }
+    lines.push(format!(
+        "  Open, it refuses everything for {} (up to {} when its probes fail); then {probes} good probes close it.",
+        length(open_for),
+        length(open_cap)
+    ));
+    lines
+}
+
+fn share(ratio: Ratio) -> f64 {
+    f64::from(ratio.parts_per_million()) / 1e6
 }
 
 fn fleet_title(fleet: &Fleet) -> String {

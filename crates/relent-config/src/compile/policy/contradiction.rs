@@ -6,7 +6,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use relent_core::{Jitter, Policy, PolicyError, Ratio, RetryOn, defaults};
+use relent_core::{
+    BreakerConfig, ClassicConfig, Jitter, Policy, PolicyError, Ratio, RetriesOnlyConfig, RetryOn, defaults,
+};
 
 use super::budget;
 use super::draft::Draft;
@@ -60,6 +62,13 @@ fn fields(error: &PolicyError, draft: &Draft) -> Vec<&'static str> {
         PolicyError::ReplayLimitAboveTotal { .. } => vec!["replay_limit", "replay_total"],
         PolicyError::ThrottledCapBelowBase { .. } => vec!["throttled.cap", "throttled_base"],
         PolicyError::ThrottledCapAboveMaxHint { .. } => vec!["throttled.cap", "max_hint"],
+        PolicyError::HedgesNotBelowAttempts { .. } => vec!["hedge.most", "attempts"],
+        PolicyError::HedgeDelayTooLong { .. } => {
+            let of_attempt = draft.builder().no_attempt_timeout().build().as_ref() != Err(error);
+            vec!["hedge.delay", if of_attempt { "attempt_timeout" } else { "deadline" }]
+        }
+        PolicyError::OpenCapBelowOpenFor { .. } => vec!["breaker.open_cap", "breaker.open_for"],
+        PolicyError::MinimumCallsAboveWindow { .. } => vec!["breaker.minimum_calls", "breaker.calls"],
         PolicyError::LimitAboveAttempts { field, .. } => vec![field, "attempts"],
         PolicyError::LimitOnNotRetried(_) => vec!["attempts_on", "retry_on"],
         PolicyError::CostAboveCapacity { field, .. } => vec![field, "budget.capacity"],
@@ -115,6 +124,15 @@ fn mend(error: &PolicyError, draft: &Draft) -> Option<String> {
             field @ ("budget.capacity" | "budget.retry" | "budget.timeout" | "budget.throttled"
             | "budget.first_try"),
         ) => format!("give {field} a whole number above zero"),
+        PolicyError::Zero(
+            field @ ("hedge.most"
+            | "breaker.probes"
+            | "breaker.calls"
+            | "breaker.minimum_calls"
+            | "breaker.consecutive_failures"),
+        ) => {
+            format!("give {field} at least 1")
+        }
         PolicyError::Zero(field) => format!("give {field} a length above zero"),
         PolicyError::TooLong {
             field: field @ ("attempt_timeout" | "deadline" | "give_up_after"), ..
@@ -169,34 +187,54 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
             "attempts_on" => draft.limits.clear(),
             "breaker.window" => set_window(draft),
             "max_hint" => draft.set(|b| b.max_hint(YEAR)),
-            "failure_rate" => set_failure_rate(draft),
-            "minimum_calls" => set_minimum_calls(draft),
+            field if field.starts_with("hedge.") => draft.set(|b| b.no_hedge()),
+            "failure_rate" | "minimum_calls" => set_breaker_right(draft),
+            field if field.starts_with("breaker.") => set_breaker_right(draft),
             _ => return false,
         },
         PolicyError::ReplayLimitAboveTotal { .. } => draft.set(|b| b.replay_limit(0)),
-        PolicyError::FailureRateAboveOne(_) => set_failure_rate(draft),
+        PolicyError::FailureRateAboveOne(_)
+        | PolicyError::BreakerNeverOpens
+        | PolicyError::OpenMultiplierBelowOne(_)
+        | PolicyError::OpenJitterAboveOne(_)
+        | PolicyError::OpenCapBelowOpenFor { .. }
+        | PolicyError::MinimumCallsAboveWindow { .. } => set_breaker_right(draft),
+        PolicyError::HedgesNotBelowAttempts { .. }
+        | PolicyError::HedgeQuantileOutOfRange(_)
+        | PolicyError::HedgeDelayTooLong { .. } => draft.set(|b| b.no_hedge()),
         _ => return false,
     }
     true
 }
 
 fn set_window(draft: &mut Draft) {
-    if let Some(mut breaker) = draft.breaker() {
-        breaker.window = defaults::BREAKER_WINDOW;
-        draft.set_breaker(breaker);
+    match draft.breaker() {
+        Some(BreakerConfig::RetriesOnly(mut breaker)) => {
+            breaker.window = defaults::BREAKER_WINDOW;
+            draft.set_breaker(Some(breaker.into()));
+        }
+        Some(_) => draft.set_breaker(Some(ClassicConfig::new().into())),
+        None => {}
     }
 }
 
-fn set_minimum_calls(draft: &mut Draft) {
-    if let Some(mut breaker) = draft.breaker() {
+/// What is wrong with the breaker, once it was told: the defaults in its place.
+fn set_breaker_right(draft: &mut Draft) {
+    let good = match draft.breaker() {
+        Some(BreakerConfig::RetriesOnly(breaker)) => first_good(breaker, defaults::BREAKER_WINDOW),
+        _ => ClassicConfig::new().into(),
+    };
+    draft.set_breaker(Some(good));
+}
+
+/// One wrong field after the other, so that each is told.
+fn first_good(mut breaker: RetriesOnlyConfig, window: Duration) -> BreakerConfig {
+    if breaker.minimum_calls == 0 {
         breaker.minimum_calls = defaults::BREAKER_MINIMUM_CALLS;
-        draft.set_breaker(breaker);
-    }
-}
-
-fn set_failure_rate(draft: &mut Draft) {
-    if let Some(mut breaker) = draft.breaker() {
+    } else if breaker.failure_rate == Ratio::ZERO || breaker.failure_rate > Ratio::ONE {
         breaker.failure_rate = defaults::BREAKER_FAILURE_RATE;
-        draft.set_breaker(breaker);
+    } else {
+        breaker.window = window;
     }
+    breaker.into()
 }

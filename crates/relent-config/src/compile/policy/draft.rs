@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use relent_core::{
-    BudgetConfig, Cause, CostConfig, PolicyBuilder, RetriesOnlyConfig, ThrottledConfig, defaults,
-};
+use relent_core::{BreakerConfig, BudgetConfig, Cause, CostConfig, PolicyBuilder, ThrottledConfig, defaults};
 
 use crate::report::Fault;
 use crate::{format_duration, format_size};
@@ -15,7 +13,7 @@ use crate::{format_duration, format_size};
 pub(super) struct Draft {
     builder: PolicyBuilder,
     budget: Option<BudgetConfig>,
-    breaker: Option<RetriesOnlyConfig>,
+    breaker: Option<BreakerConfig>,
     pub(super) throttled: ThrottledConfig,
     pub(super) limits: Vec<(Cause, u32)>,
     fields: BTreeMap<&'static str, Field>,
@@ -43,10 +41,13 @@ impl Draft {
         });
     }
 
-    /// Sets the breaker.
-    pub(super) fn set_breaker(&mut self, breaker: RetriesOnlyConfig) {
-        self.breaker = Some(breaker);
-        self.set(|builder| builder.breaker(breaker));
+    /// Sets the breaker, or none.
+    pub(super) fn set_breaker(&mut self, breaker: Option<BreakerConfig>) {
+        self.breaker = breaker;
+        self.set(|builder| match breaker {
+            Some(breaker) => builder.breaker(breaker),
+            None => builder.no_breaker(),
+        });
     }
 
     /// The file sets this field, there.
@@ -72,7 +73,7 @@ impl Draft {
         self.budget
     }
 
-    pub(super) fn breaker(&self) -> Option<RetriesOnlyConfig> {
+    pub(super) fn breaker(&self) -> Option<BreakerConfig> {
         self.breaker
     }
 

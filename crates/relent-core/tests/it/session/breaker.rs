@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use relent_core::{
-    Breaker, Budget, Failure, Health, Instant, Policy, Ratio, Repeat, RetriesOnly, RetriesOnlyConfig,
-    RetriesOnlyState, Session, StopReason, Used, Verdict,
+    Admission, Breaker, Budget, Failure, Health, Instant, Policy, Ratio, Repeat, RetriesOnly,
+    RetriesOnlyConfig, RetriesOnlyState, Session, StopReason, Used, Verdict,
 };
 
 use super::spy::{SpyBreaker, SpyBudget};
@@ -20,10 +20,10 @@ fn breaker(failure_rate: Ratio, minimum_calls: u32) -> StdBreaker {
 
 fn record(breaker: &StdBreaker, good: u32, bad: u32, now: Instant) {
     for _ in 0..good {
-        breaker.record(Health::Good, now);
+        breaker.record(Admission::ANY, Health::Good, Duration::ZERO, now);
     }
     for _ in 0..bad {
-        breaker.record(Health::Bad, now);
+        breaker.record(Admission::ANY, Health::Bad, Duration::ZERO, now);
     }
 }
 
@@ -56,7 +56,7 @@ fn retries_go_while_the_rate_is_under_the_limit() {
 fn first_tries_always_go() {
     let breaker = breaker(Ratio::percent(50), 1);
     record(&breaker, 0, 1_000, at(10));
-    assert!(breaker.is_open(at(10)) && breaker.admits_first(at(10)));
+    assert!(breaker.is_open(at(10)) && breaker.admit_first(at(10)).is_some());
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn it_forgets_after_its_window() {
 fn what_says_nothing_about_the_target_counts_for_neither_side() {
     let breaker = breaker(Ratio::percent(50), 20);
     for _ in 0..1_000 {
-        breaker.record(Health::Unknown, at(1));
+        breaker.record(Admission::ANY, Health::Unknown, Duration::ZERO, at(1));
     }
     record(&breaker, 0, 19, at(1));
     assert!(!breaker.is_open(at(1)), "19 calls, not 1019");

@@ -96,7 +96,7 @@ fn a_call_is_in_flight_from_its_start_to_its_end_whatever_that_is() {
         ("an opening that succeeds", &|| {
             let opening = opening();
             assert_eq!(in_flight(), 1);
-            opening.succeeded(&rig.context());
+            opening.succeeded(&rig.context(), None);
         }),
         ("an opening that is dropped", &|| {
             let opening = opening();

@@ -99,7 +99,7 @@ fn a_success_returns_the_credit_and_is_told_to_budget_and_breaker() {
     let pool = Cell::new(9);
     let opening = Opening::begin(&rig.context_under(&pool), Repeat::Yes, Instant::NEVER, at(10)).unwrap();
     assert_eq!((opening.left(), pool.get(), budget.seen().started), (Some(3), 6, 1));
-    opening.succeeded(&rig.context_under(&pool));
+    opening.succeeded(&rig.context_under(&pool), None);
     assert_eq!((pool.get(), budget.seen().succeeded, breaker.records()), (9, vec![1], vec![Health::Good]));
 }
 

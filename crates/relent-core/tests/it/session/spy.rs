@@ -1,8 +1,9 @@
 //! Doubles of the shared handles that remember what they were asked and told.
 
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
-use relent_core::{Breaker, Budget, Grant, Health, Instant, Permit, TokenClass, Verdict};
+use relent_core::{Admission, Breaker, Budget, Grant, Health, Instant, Permit, TokenClass, Verdict};
 
 /// A budget of some tokens that never refills.
 #[derive(Debug, Default)]
@@ -110,15 +111,19 @@ impl SpyBreaker {
 }
 
 impl Breaker for SpyBreaker {
-    fn admits_first(&self, _now: Instant) -> bool {
-        self.admits.lock().unwrap().0
+    fn admit_first(&self, _now: Instant) -> Option<Admission> {
+        self.admits.lock().unwrap().0.then_some(Admission::ANY)
     }
 
     fn admits_retry(&self, _now: Instant, _at: Instant) -> bool {
         self.admits.lock().unwrap().1
     }
 
-    fn record(&self, health: Health, _now: Instant) {
+    fn admit_retry(&self, _now: Instant) -> Option<Admission> {
+        self.admits.lock().unwrap().1.then_some(Admission::ANY)
+    }
+
+    fn record(&self, _admission: Admission, health: Health, _took: Duration, _now: Instant) {
         self.records.lock().unwrap().push(health);
     }
 }

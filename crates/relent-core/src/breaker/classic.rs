@@ -1,0 +1,188 @@
+//! The classic breaker: closed, open, half-open.
+
+mod state;
+
+pub use state::{BreakerChange, BreakerState, ClassicState, TripReason};
+
+use alloc::boxed::Box;
+use core::fmt;
+use core::time::Duration;
+
+use super::{Admission, Breaker};
+use crate::sync::{AtomicU32, AtomicU64, Lock, Ordering, Tally};
+use crate::{ClassicConfig, Health, Instant};
+use state::Ended;
+
+/// A breaker that stops all attempts while the target fails, and lets a few probes find out when it is well again.
+///
+/// - *closed*: everything goes. It opens when the failure rate or the rate of slow calls over the window, or the failures
+///   in a row, reach what the configuration names.
+/// - *open*: nothing goes, for `open_for`.
+/// - *half-open*: exactly `probes` attempts go. All of them good: it closes. One bad: it opens again.
+///
+/// Every state has a generation, and a result that was admitted by an older one changes nothing. A probe that is given
+/// up, or dropped, gives its leave back; probes that never report are given up for lost after
+/// [`PROBE_LEASE`](crate::defaults::PROBE_LEASE).
+///
+/// While it is closed, an attempt costs one load, and its success one relaxed add on a cache line of the thread's own. Only
+/// failures and slow calls take the lock, and bring the good ones since the last of them along.
+pub struct Classic<L> {
+    config: ClassicConfig,
+    /// The generation, doubled, and in the lowest bit whether it is anything but closed.
+    word: AtomicU32,
+    /// While it is open: until when.
+    until: AtomicU64,
+    good: Tally<1>,
+    /// Bad attempts since the last good one.
+    in_a_row: AtomicU32,
+    state: L,
+    listener: Option<Box<dyn Fn(&BreakerChange) + Send + Sync>>,
+}
+
+impl<L: Lock<ClassicState>> Classic<L> {
+    /// A closed breaker. `seed` is what the jitter of its open times is drawn from.
+    #[must_use]
+    pub fn new(config: ClassicConfig, seed: u64, now: Instant) -> Classic<L> {
+        Classic {
+            word: AtomicU32::new(0),
+            until: AtomicU64::new(0),
+            good: Tally::new(),
+            in_a_row: AtomicU32::new(0),
+            state: L::new(ClassicState::new(&config, seed, now)),
+            config,
+            listener: None,
+        }
+    }
+
+    /// Tells `listener` of every change of state, after it was made and outside of the lock. It must not block.
+    #[must_use]
+    pub fn on_change(mut self, listener: impl Fn(&BreakerChange) + Send + Sync + 'static) -> Classic<L> {
+        self.listener = Some(Box::new(listener));
+        self
+    }
+
+    /// What it goes by.
+    pub fn config(&self) -> &ClassicConfig {
+        &self.config
+    }
+
+    /// The state. An open breaker whose time is up says so still: the next attempt makes it half-open.
+    pub fn state(&self) -> BreakerState {
+        if self.word.load(Ordering::Relaxed) & 1 == 0 {
+            return BreakerState::Closed;
+        }
+        self.state.with(|state| state.state())
+    }
+
+    /// Refuses everything until [`close`](Classic::close).
+    pub fn open(&self, now: Instant) {
+        self.change(|state, _| state.force_open(now));
+    }
+
+    /// Closes it, whatever it was, and forgets all counts.
+    pub fn close(&self, now: Instant) {
+        self.good.collect();
+        self.change(|state, _| state.close(TripReason::ByHand, now));
+    }
+
+    /// Attempts, failures and slow calls in the window.
+    pub fn counts(&self, now: Instant) -> (u64, u64, u64) {
+        let [good] = self.good.collect();
+        let sums = self.state.with(|state| state.settle(good, now));
+        (sums.all, sums.bad, sums.slow)
+    }
+
+    /// Does something under the lock, publishes what came of it, and then tells.
+    #[cold]
+    fn change<R>(&self, work: impl FnOnce(&mut ClassicState, u64) -> R) -> R {
+        let (answer, change) = self.state.with(|state| {
+            let [good] = self.good.collect();
+            let answer = work(state, good);
+            let change = state.take_change();
+            if change.is_some() {
+                self.in_a_row.store(0, Ordering::Relaxed);
+                self.until.store(state.until().as_nanos(), Ordering::Relaxed);
+                self.word.store(state.word(), Ordering::Relaxed);
+            }
+            (answer, change)
+        });
+        if let (Some(change), Some(listener)) = (change, &self.listener) {
+            listener(&change);
+        }
+        answer
+    }
+
+    #[cold]
+    fn admit_when_not_closed(&self, now: Instant) -> Option<Admission> {
+        if now.as_nanos() < self.until.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.change(|state, _| state.admit(&self.config, now))
+    }
+
+    /// A failure, a slow call, a probe, or something that happened in a state that is no more.
+    #[cold]
+    fn record_with_care(&self, admission: Admission, health: Health, slow: bool, now: Instant) {
+        let word = self.word.load(Ordering::Relaxed);
+        if word & 1 == 0 && !admission.is_probe() && health == Health::Unknown {
+            return;
+        }
+        let bad = health == Health::Bad;
+        let in_a_row = if bad { self.in_a_row.fetch_add(1, Ordering::Relaxed).saturating_add(1) } else { 0 };
+        let ended = Ended { admission, health, slow, in_a_row };
+        self.change(|state, good| state.record(&self.config, ended, good, now));
+    }
+
+    fn is_slow(&self, took: Duration) -> bool {
+        self.config.slow_call.is_some_and(|limit| took >= limit)
+    }
+}
+
+impl<L: Lock<ClassicState> + fmt::Debug> Breaker for Classic<L> {
+    #[inline]
+    fn admit_first(&self, now: Instant) -> Option<Admission> {
+        let word = self.word.load(Ordering::Relaxed);
+        if word & 1 == 0 { Some(Admission::of(word >> 1, false)) } else { self.admit_when_not_closed(now) }
+    }
+
+    fn admits_retry(&self, _now: Instant, at: Instant) -> bool {
+        self.word.load(Ordering::Relaxed) & 1 == 0
+            || self.state.with(|state| state.would_admit(&self.config, at))
+    }
+
+    fn admit_retry(&self, now: Instant) -> Option<Admission> {
+        self.admit_first(now)
+    }
+
+    #[inline]
+    fn record(&self, admission: Admission, health: Health, took: Duration, now: Instant) {
+        let slow = self.is_slow(took);
+        let closed = Admission::of(self.word.load(Ordering::Relaxed) >> 1, false);
+        if health == Health::Good && !slow && admission == closed {
+            self.good.add_one(0);
+            if self.in_a_row.load(Ordering::Relaxed) != 0 {
+                self.in_a_row.store(0, Ordering::Relaxed);
+            }
+            return;
+        }
+        self.record_with_care(admission, health, slow, now);
+    }
+
+    fn hears_times(&self) -> bool {
+        self.config.slow_call.is_some()
+    }
+
+    fn opens_again(&self, now: Instant) -> Option<Instant> {
+        if self.word.load(Ordering::Relaxed) & 1 == 0 {
+            return None;
+        }
+        let until = Instant::from_nanos(self.until.load(Ordering::Relaxed));
+        (until > now && !until.is_never()).then_some(until)
+    }
+}
+
+impl<L: fmt::Debug> fmt::Debug for Classic<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Classic").field("state", &self.state).finish_non_exhaustive()
+    }
+}
