@@ -79,7 +79,7 @@ fn the_documented_defaults_are_the_defaults() {
             assert_eq!(policy, Policy::default(), "{field}");
         }
     }
-    assert_eq!(rows, 41, "rows with a default that the file could write");
+    assert_eq!(rows, 43, "rows with a default that the file could write");
 }
 
 const REST_OF_A_PROXY: &str =
