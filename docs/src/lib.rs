@@ -10,6 +10,11 @@ mod policy {}
 #[doc = include_str!("../deadlines.md")]
 mod deadlines {}
 
+/// Which failures are retried.
+#[cfg(doctest)]
+#[doc = include_str!("../classification.md")]
+mod classification {}
+
 /// A common loop in Go beside relent.
 #[cfg(doctest)]
 #[doc = include_str!("../compare-go-loop.md")]

@@ -28,8 +28,8 @@ impl Trace {
     pub(crate) fn wait(&mut self, now: Instant, until: Instant, origin: WaitOrigin) {
         let until = Length(until.since(self.start));
         match origin {
-            WaitOrigin::Backoff => self.line(now, format_args!("wait until {until} by backoff")),
             WaitOrigin::Server => self.line(now, format_args!("wait until {until} by server")),
+            _ => self.line(now, format_args!("wait until {until} by backoff")),
         }
     }
 

@@ -41,6 +41,7 @@ pub enum Step {
 
 /// An attempt to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Launch {
     /// What to call it in the inputs that follow.
     pub id: AttemptId,
@@ -98,6 +99,7 @@ fn margin(time: u64) -> u64 {
 
 /// Whose word a wait follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WaitOrigin {
     /// The policy's backoff.
     #[default]

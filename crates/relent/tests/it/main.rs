@@ -24,6 +24,7 @@ mod http;
 mod layer;
 mod nested;
 mod outcome;
+mod peers;
 mod rig;
 mod stepper;
 mod timelines;

@@ -179,3 +179,18 @@ fn retry_zero_waits_for_nothing() {
         assert_eq!(backoff.draw(0, secs(5), u64::MAX), Duration::ZERO, "{jitter:?}");
     }
 }
+
+#[test]
+fn b15_full_jitter_survives_every_cap_and_every_attempt_number() {
+    // 2^n as a float is beyond 63 bits from n = 63 on, and a ceiling of zero is none to some.
+    for cap in [Duration::ZERO, Duration::from_nanos(1), Duration::from_secs(u64::MAX)] {
+        for base in [Duration::ZERO, Duration::from_nanos(1), Duration::from_secs(u64::MAX)] {
+            let backoff = Backoff::exponential(base, cap);
+            for retry in [1, 2, 62, 63, 64, 65, 1_000, u32::MAX] {
+                for bits in [0, 1, u64::MAX / 2, u64::MAX] {
+                    assert!(backoff.draw(retry, Duration::ZERO, bits) <= cap);
+                }
+            }
+        }
+    }
+}

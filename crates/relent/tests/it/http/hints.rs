@@ -166,3 +166,23 @@ async fn b10_methods_statuses_hints_and_limits_are_asked_and_the_wall_clock_is_n
     }
     assert_eq!(time.elapsed() - began, 3 * seconds(9), "nobody slept only to be refused");
 }
+
+#[tokio::test]
+async fn b14_no_number_of_seconds_overflows_into_an_immediate_retry() {
+    for seconds in ["9223372037", "18446744073709551615", "99999999999999999999999"] {
+        let (times, stopped) = times(&Manual::new(), policy(), 503, &[("retry-after", seconds)]).await;
+        assert_eq!(times.len(), 1, "{seconds}");
+        assert_eq!(stopped.map(|stopped| stopped.reason), Some(StopReason::HintTooLong), "{seconds}");
+    }
+}
+
+#[tokio::test]
+async fn b14_dates_of_every_form_are_read() {
+    for date in
+        ["Sun, 06 Nov 1994 08:49:57 GMT", "Sunday, 06-Nov-94 08:49:57 GMT", "Sun Nov  6 08:49:57 1994"]
+    {
+        let headers = [("date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("retry-after", date)];
+        let (times, _) = times(&Manual::new(), policy(), 503, &headers).await;
+        assert!(times[1] >= seconds(20), "{date}: {times:?}");
+    }
+}
