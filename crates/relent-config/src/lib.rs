@@ -35,6 +35,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! gRPC's own service config is read by [`grpc`].
+//!
 //! # Fields of a policy
 //!
 //! Under `[policy.NAME]`, all of them optional; [`relent_core::defaults`] has the defaults.
@@ -123,6 +125,7 @@ mod decimal;
 mod diagnostic;
 mod duration;
 mod endpoint;
+pub mod grpc;
 mod host;
 mod load;
 mod nearest;

@@ -21,7 +21,14 @@ pub const LONGEST_FILE: u64 = 1024 * 1024;
 /// # Errors
 /// [`ConfigErrors`]: all that is wrong with it, each with its place and its mend; or that it can't be read.
 pub fn load(path: impl AsRef<Path>) -> Result<Config, ConfigErrors> {
-    let path = path.as_ref();
+    text_at(path.as_ref(), parse)
+}
+
+/// The text of the file at `path`, parsed under its name.
+pub(crate) fn text_at<C>(
+    path: &Path,
+    parse: impl FnOnce(&str, &str) -> Result<C, ConfigErrors>,
+) -> Result<C, ConfigErrors> {
     let name = path.display().to_string();
     let bytes = read(path).map_err(|error| unreadable(&name, error))?;
     match str::from_utf8(&bytes) {
@@ -30,19 +37,21 @@ pub fn load(path: impl AsRef<Path>) -> Result<Config, ConfigErrors> {
     }
 }
 
+/// Refuses a text that is too long to be read.
+pub(crate) fn bounded(name: &str, text: &str) -> Result<(), ConfigErrors> {
+    const MEND: &str = "divide it; a policy takes a few lines";
+    if text.len() as u64 > LONGEST_FILE {
+        return Err(whole_file(name, "the file is over 1 MiB", MEND, None));
+    }
+    Ok(())
+}
+
 /// Reads and checks the text of a policy file; `name` stands for its path in what is reported.
 ///
 /// # Errors
 /// [`ConfigErrors`]: all that is wrong with it, each with its place and its mend.
 pub fn parse(name: &str, text: &str) -> Result<Config, ConfigErrors> {
-    if text.len() as u64 > LONGEST_FILE {
-        return Err(whole_file(
-            name,
-            "the file is over 1 MiB",
-            "divide it; a policy takes a few lines",
-            None,
-        ));
-    }
+    bounded(name, text)?;
     let source = Source::new(name, text);
     let mut report = Report::default();
     let document = text::parse(&source, &mut report);

@@ -6,6 +6,7 @@ mod defaults;
 mod facts;
 mod faults;
 mod files;
+mod grpc;
 mod policies;
 mod properties;
 mod text;
