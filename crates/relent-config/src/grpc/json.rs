@@ -176,9 +176,8 @@ impl<'t> Reader<'t> {
         let number = &rest[..length];
         if !is_number(number) {
             let fault = Fault::new(self.at..self.at + length, "this is no JSON number");
-            return Err(
-                fault.mend("write it as in 5 or 0.5; a length of time stands in quotes, with its unit")
-            );
+            const MEND: &str = "write it as in 5 or 0.5; a length of time stands in quotes, with its unit";
+            return Err(Box::new(fault.mend(MEND)));
         }
         self.at += length;
         Ok(number)
