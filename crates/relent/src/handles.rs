@@ -28,6 +28,8 @@ use crate::random::PerThread;
 /// ```
 pub struct Handles {
     budget: Option<Arc<dyn Budget>>,
+    /// Which of the two was given by the caller, who means it to be shared.
+    given: Given,
     breaker: Option<Arc<dyn Breaker>>,
     /// Whether breaker or hedges want to know how long a success took.
     hears_times: bool,
@@ -38,6 +40,13 @@ pub struct Handles {
     /// Only where hedges go by a measured quantile.
     latencies: Option<Latencies>,
     random: Source,
+}
+
+/// What the caller gave.
+#[derive(Clone, Copy, Default)]
+struct Given {
+    budget: bool,
+    breaker: bool,
 }
 
 impl Handles {
@@ -61,6 +70,7 @@ impl Handles {
     pub(crate) fn unpaid() -> Handles {
         Handles {
             budget: None,
+            given: Given::default(),
             breaker: None,
             hears_times: false,
             changes: Arc::default(),
@@ -113,6 +123,7 @@ impl Handles {
 
     pub(crate) fn set_breaker(&mut self, breaker: Arc<dyn Breaker>) {
         self.breaker = Some(breaker);
+        self.given.breaker = true;
         self.note_times();
     }
 
@@ -128,6 +139,21 @@ impl Handles {
 
     pub(crate) fn set_budget(&mut self, budget: Arc<dyn Budget>) {
         self.budget = Some(budget);
+        self.given.budget = true;
+    }
+
+    /// What the caller gave to these handles goes to others like them, too: budget, breaker, and a seed for their jitter.
+    #[cfg(feature = "http")]
+    pub(crate) fn lend_given(&self, others: &mut Handles) {
+        if let (true, Some(budget)) = (self.given.budget, &self.budget) {
+            others.set_budget(Arc::clone(budget));
+        }
+        if let (true, Some(breaker)) = (self.given.breaker, &self.breaker) {
+            others.set_breaker(Arc::clone(breaker));
+        }
+        if let Source::Seeded(_) = self.random {
+            others.seed(self.random.next_u64());
+        }
     }
 
     pub(crate) fn seed(&mut self, seed: u64) {

@@ -3,6 +3,7 @@
 //!
 //! [`HttpRetryLayer`] is the way in. Its parts can be had one by one, for authors of other drivers.
 
+mod authorities;
 mod call;
 mod classify;
 mod date;
@@ -32,7 +33,7 @@ pub use grpc_timeout::GRPC_TIMEOUT;
 pub use kept::{Keeping, Kept, RetryBody, without_body};
 #[cfg(feature = "grpc")]
 pub(crate) use layer::take_ready;
-pub use layer::{HttpRetry, HttpRetryLayer};
+pub use layer::{DEFAULT_AUTHORITIES, HttpRetry, HttpRetryLayer};
 pub use memory::ReplayMemory;
 #[cfg(feature = "reqwest")]
 pub(crate) use method::is_idempotent;

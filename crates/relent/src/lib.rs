@@ -82,6 +82,7 @@ pub mod adapter;
 mod ambient;
 mod attempt;
 mod blocking;
+mod budgets;
 mod call;
 pub mod classify;
 mod deadline;
@@ -102,6 +103,7 @@ pub mod timer;
 
 pub use ambient::{InScope, Scope};
 pub use attempt::Attempt;
+pub use budgets::{Budgets, BudgetsError};
 pub use call::Handle;
 pub use classify::{Boxed, Classify, ClassifyExt, Standard, Transient};
 pub use deadline::{Deadline, DeadlineExceeded, Enforced, InDeadline};
@@ -113,10 +115,11 @@ pub use layer::{Attempts, ReadyCall, RetryLayer, RetryService};
 pub use outcome::{Answer, OutcomeRetry};
 pub use relent_core::{
     Backoff, BadGrpcCode, BadStatus, Breaker, BreakerChange, BreakerConfig, BreakerState, BreakerWindow,
-    Budget, Cause, ClassicConfig, Deposit, Failure, Grant, GrpcCode, Health, HedgeConfig, HedgeDelay, Hint,
-    Hold, Instant, Jitter, Nested, Permit, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig,
-    RatioError, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope, TokenClass,
-    TripReason, Used, Verdict, WaitOrigin, defaults,
+    Budget, BudgetConfig, BudgetCounts, Cause, ClassicConfig, ConcurrencyConfig, CostConfig, Deposit,
+    Failure, Grant, GrpcCode, Health, HedgeConfig, HedgeDelay, Hint, Hold, Instant, Jitter, Nested, Permit,
+    Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule,
+    RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope, ThrottleConfig, TokenClass, TripReason, Used,
+    Verdict, WaitOrigin, WindowedConfig, defaults,
 };
 pub use retry::Retry;
 pub use run::{Operation, Run, Until};

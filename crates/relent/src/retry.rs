@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use relent_core::{Breaker, Budget, Context, Instant, NoCredit, Opening, Policy, Repeat};
+use relent_core::{Breaker, Budget, BudgetCounts, Context, Instant, NoCredit, Opening, Policy, Repeat};
 
 use crate::ambient::{AmbientCredit, Bound, Surroundings};
 use crate::attempt::Attempt;
@@ -158,6 +158,43 @@ impl<C, T: Clock> Retry<C, T> {
         Some(budget.balance(self.shared.timer.now()))
     }
 
+    /// How many tokens the budget has granted, refused and taken back so far; `None` without a budget, or where yours does
+    /// not count. Counted where tokens are asked for: a success costs nothing.
+    ///
+    /// ```
+    /// use relent::{Policy, Retry};
+    ///
+    /// let retry = Retry::new(Policy::constant(std::time::Duration::ZERO).attempts(2).build().unwrap());
+    /// let failed = retry.run_blocking(|_| Err::<(), _>(std::io::Error::from(std::io::ErrorKind::ConnectionReset)));
+    /// let counts = retry.budget_counts().unwrap();
+    /// assert_eq!((failed.is_err(), counts.granted, counts.refused), (true, 1, 0));
+    /// ```
+    pub fn budget_counts(&self) -> Option<BudgetCounts> {
+        self.shared.handles.budget()?.counts()
+    }
+
+    /// A handle with the same policy, timer, listener and memory, and with a budget, breaker and waiting room of its own;
+    /// a budget or breaker that was given to this one is that one's, too.
+    #[cfg(feature = "http")]
+    pub(crate) fn alike(&self) -> Retry<C, T>
+    where
+        C: Clone,
+    {
+        let shared = &*self.shared;
+        let mut alike = Shared::new(shared.policy.clone(), shared.timer.clone());
+        shared.handles.lend_given(&mut alike.handles);
+        if shared.plain.is_none() {
+            alike.plain = None;
+        }
+        alike.keep_errors = shared.keep_errors;
+        alike.listener = shared.listener.clone();
+        if let Some(listener) = &alike.listener {
+            alike.handles.tell_changes_to(listener.clone());
+        }
+        alike.memory = Arc::clone(&shared.memory);
+        Retry { classify: self.classify.clone(), shared: Arc::new(alike) }
+    }
+
     /// How many calls are in backoff now.
     pub fn waiting(&self) -> u32 {
         self.shared.handles.waiting()
@@ -205,6 +242,14 @@ impl<T: Clock> Shared<T> {
         if let Some(listener) = &self.listener {
             listener.tell(event);
         }
+    }
+}
+
+#[cfg(feature = "http")]
+impl<C, T> Retry<C, T> {
+    /// Whether anybody else holds it: a clone, or a call.
+    pub(crate) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
     }
 }
 

@@ -16,7 +16,7 @@ use crate::classify::{Classify, Judgement, Standard};
 use crate::error::RetryError;
 use crate::http::{HttpRetry, HttpRetryLayer, PeersError, Replay, ReplayBody, is_idempotent};
 use crate::retry::Retry;
-use crate::timer::{SystemTimer, Timer};
+use crate::timer::{Clock, SystemTimer, Timer};
 
 /// A reqwest client whose requests are retried as [`HttpRetryLayer`] says.
 ///
@@ -112,6 +112,17 @@ impl<C, T> RetryClient<C, T> {
         judge: impl Fn(&http::response::Parts, &Bytes) -> R + Send + Sync + 'static,
     ) -> Self {
         self.layer = self.layer.peek_body(limit, statuses, judge);
+        self
+    }
+
+    /// Gives each authority that requests go to a budget and breaker of its own: see [`HttpRetryLayer::per_authority`].
+    #[must_use]
+    pub fn per_authority(mut self, most: usize) -> Self
+    where
+        C: Clone,
+        T: Clock,
+    {
+        self.layer = self.layer.per_authority(most);
         self
     }
 

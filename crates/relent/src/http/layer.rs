@@ -9,6 +9,7 @@ use http_body::Body;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use super::authorities::Authorities;
 use super::call::{HttpCall, Sender};
 use super::memory::ReplayMemory;
 use super::method;
@@ -18,7 +19,7 @@ use super::replay::{Replay, ReplayBody};
 use crate::classify::{Classify, Judgement, Standard};
 use crate::error::RetryError;
 use crate::retry::Retry;
-use crate::timer::{SystemTimer, Timer};
+use crate::timer::{Clock, SystemTimer, Timer};
 
 /// Retries the HTTP requests of the client below it.
 ///
@@ -74,6 +75,7 @@ use crate::timer::{SystemTimer, Timer};
 #[derive(Clone, Debug)]
 pub struct HttpRetryLayer<C = Standard, T = SystemTimer> {
     retry: Retry<C, T>,
+    by_authority: Option<Arc<Authorities<C, T>>>,
     peers: Peers,
     rules: Rules,
 }
@@ -81,7 +83,7 @@ pub struct HttpRetryLayer<C = Standard, T = SystemTimer> {
 impl<C, T> HttpRetryLayer<C, T> {
     /// A layer whose services share the handle's budget, breaker and memory.
     pub fn new(retry: Retry<C, T>) -> HttpRetryLayer<C, T> {
-        HttpRetryLayer { retry, peers: Peers::default(), rules: Rules::default() }
+        HttpRetryLayer { retry, by_authority: None, peers: Peers::default(), rules: Rules::default() }
     }
 
     /// Names the authorities that run relent, or read its headers. A port is needed where it isn't the scheme's own.
@@ -155,19 +157,54 @@ impl<C, T> HttpRetryLayer<C, T> {
     }
 }
 
+impl<C: Clone, T: Clock> HttpRetryLayer<C, T> {
+    /// Gives each authority (host and port) that requests go to a budget, a breaker and a bound on waiting calls of its own,
+    /// as the policy describes them: for a client that calls many hosts, so that a dead one takes nothing from the others.
+    /// A budget or breaker that was given to the handle itself stays one for all. [`DEFAULT_AUTHORITIES`] is a good number.
+    ///
+    /// Up to `most` authorities are known at a time. A new one takes the place of that which was used longest ago, whose
+    /// state is then forgotten, but never of one that calls use; where calls use them all, it goes by the handle itself.
+    ///
+    /// # Panics
+    /// If `most` is 0.
+    ///
+    /// ```
+    /// use relent::{Retry, http::{DEFAULT_AUTHORITIES, HttpRetryLayer}};
+    ///
+    /// let layer = HttpRetryLayer::new(Retry::default()).per_authority(DEFAULT_AUTHORITIES);
+    /// # let _ = layer;
+    /// ```
+    #[must_use]
+    pub fn per_authority(mut self, most: usize) -> Self {
+        assert!(most > 0, "a map of authorities needs room for one: leave per_authority out to have none");
+        self.by_authority = Some(Arc::new(Authorities::new(most)));
+        self
+    }
+}
+
 impl<S, C: Clone, T> Layer<S> for HttpRetryLayer<C, T> {
     type Service = HttpRetry<S, C, T>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        HttpRetry { inner, retry: self.retry.clone(), peers: self.peers.clone(), rules: self.rules.clone() }
+        HttpRetry {
+            inner,
+            retry: self.retry.clone(),
+            by_authority: self.by_authority.clone(),
+            peers: self.peers.clone(),
+            rules: self.rules.clone(),
+        }
     }
 }
+
+/// How many authorities [`HttpRetryLayer::per_authority`] may well know at a time.
+pub const DEFAULT_AUTHORITIES: usize = 1024;
 
 /// An HTTP client that retries: see [`HttpRetryLayer`].
 #[derive(Clone, Debug)]
 pub struct HttpRetry<S, C = Standard, T = SystemTimer> {
     inner: S,
     retry: Retry<C, T>,
+    by_authority: Option<Arc<Authorities<C, T>>>,
     peers: Peers,
     rules: Rules,
 }
@@ -202,10 +239,14 @@ impl<S, C, T> HttpRetry<S, C, T> {
     {
         let service = take_ready(&mut self.inner);
         let (parts, ()) = request.into_parts();
-        let repeat = method::repeat_of(&parts, self.retry.policy());
-        let replay = body(self.retry.policy().replay_limit(), &self.retry.shared.memory);
+        let retry = match &self.by_authority {
+            Some(authorities) => authorities.of(&parts.uri, &parts.headers, &self.retry),
+            None => self.retry.clone(),
+        };
+        let repeat = method::repeat_of(&parts, retry.policy());
+        let replay = body(retry.policy().replay_limit(), &retry.shared.memory);
         let sender = Sender::new(service, parts, replay, self.peers.clone()).ruled(self.rules.clone());
-        HttpCall::new(self.retry.clone(), sender, repeat)
+        HttpCall::new(retry, sender, repeat)
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't set its stage has failed")]
 
 mod adapter;
+mod authorities;
 mod bodies;
 mod client;
 mod connection;

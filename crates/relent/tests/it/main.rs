@@ -6,6 +6,7 @@
 
 mod ambient;
 mod attempt;
+mod budgets;
 mod cancellation;
 mod classify;
 mod composition;
