@@ -3,6 +3,7 @@
 
 mod console;
 mod examples;
+mod python;
 mod tally;
 
 use std::io::{BufRead, BufReader};
@@ -77,6 +78,9 @@ fn run_stages(
 
 fn workspace(house: &House, filters: &[String], tally: &mut Tally) -> Result<Verdict> {
     let mut command = cargo::command(&house.root);
+    if let Some(python) = python::prepare(house) {
+        command.env("RELENT_PYTHON", python);
+    }
     command.args(["test", "--workspace", "--all-features", "--no-fail-fast", "--"]).args(filters);
     tests(command, filters, tally)
 }

@@ -2,4 +2,5 @@
 
 mod calls;
 mod errors;
+mod python;
 mod stage;

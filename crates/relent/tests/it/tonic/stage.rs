@@ -156,10 +156,19 @@ where
     S: Service<http::Request<Body>, Response = http::Response<Body>>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
+    ask_for(channel, "how much?").await
+}
+
+/// Asks a question.
+pub(crate) async fn ask_for<S>(channel: S, question: &'static str) -> Result<Response<Bytes>, Status>
+where
+    S: Service<http::Request<Body>, Response = http::Response<Body>>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
     let mut client = tonic::client::Grpc::new(channel);
     client.ready().await.map_err(|error| Status::from_error(error.into()))?;
     let path = PathAndQuery::from_static("/shop.Prices/Get");
-    client.unary(Request::new(Bytes::from_static(b"how much?")), path, Raw).await
+    client.unary(Request::new(Bytes::from_static(question.as_bytes())), path, Raw).await
 }
 
 /// Repeats everything, without jitter: 10 ms, 20 ms, 40 ms.
