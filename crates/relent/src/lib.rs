@@ -84,6 +84,7 @@ mod attempt;
 mod blocking;
 mod budgets;
 mod call;
+mod circuit;
 pub mod classify;
 mod deadline;
 mod error;
@@ -105,6 +106,9 @@ pub use ambient::{InScope, Scope};
 pub use attempt::Attempt;
 pub use budgets::{Budgets, BudgetsError};
 pub use call::Handle;
+pub use circuit::{BreakerCounts, BreakerError, BreakerOpen, BreakerPermit, CircuitBreaker};
+#[cfg(feature = "tower")]
+pub use circuit::{BreakerFuture, BreakerLayer, BreakerService, Judges};
 pub use classify::{Boxed, Classify, ClassifyExt, Standard, Transient};
 pub use deadline::{Deadline, DeadlineExceeded, Enforced, InDeadline};
 pub use error::RetryError;

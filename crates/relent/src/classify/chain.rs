@@ -6,6 +6,7 @@ use std::io;
 use relent_core::{Cause, Failure, Verdict};
 
 use super::Transient;
+use crate::circuit::BreakerOpen;
 use crate::deadline::DeadlineExceeded;
 use crate::error::TimedOut;
 
@@ -40,6 +41,9 @@ fn cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
 pub(crate) fn known(error: &(dyn Error + 'static)) -> Option<Failure> {
     if error.is::<Transient>() {
         return Some(Failure::new(Verdict::Transient));
+    }
+    if error.is::<BreakerOpen>() {
+        return Some(Failure::new(Verdict::Rejected));
     }
     if error.is::<TimedOut>() {
         return Some(Failure::timed_out());

@@ -8,6 +8,7 @@ mod ambient;
 mod attempt;
 mod budgets;
 mod cancellation;
+mod circuit;
 mod classify;
 mod composition;
 mod credit;
