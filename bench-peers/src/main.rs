@@ -1,9 +1,10 @@
 //! relent beside its peers, on the same work: one case per line, run many times.
 //!
 //! `peers --list` names the cases; `peers --case NAME --iterations N` runs one, for an instruction counter
-//! (`count.sh`). The work is a function that is not inlined, behind an async fn that is ready at once.
+//! (`count.sh`); `peers --deposits` lets two threads deposit into budgets. The work is a function that is not inlined, behind an async fn that is ready at once.
 mod allocations;
 mod cases;
+mod deposits;
 
 use std::process::ExitCode;
 
@@ -27,7 +28,12 @@ fn main() -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        ["--case", name, "--iterations", n] => match (cases.iter().find(|case| case.name == name), n.parse()) {
+        ["--deposits"] => {
+            deposits::print();
+            ExitCode::SUCCESS
+        }
+        ["--case", name, "--iterations", n] => match (cases.iter().find(|case| case.name == name), n.parse())
+        {
             (Some(case), Ok(iterations)) => {
                 (case.run)(iterations);
                 ExitCode::SUCCESS
@@ -39,6 +45,6 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: peers --list | --allocations | --case NAME --iterations N");
+    eprintln!("usage: peers --list | --allocations | --deposits | --case NAME --iterations N");
     ExitCode::from(2)
 }
