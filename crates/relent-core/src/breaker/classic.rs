@@ -1,5 +1,7 @@
 //! The classic breaker: closed, open, half-open.
 
+#[cfg(all(test, relent_loom))]
+mod loom_tests;
 mod state;
 
 pub use state::{BreakerChange, BreakerState, ClassicState, TripReason};
@@ -76,28 +78,29 @@ impl<L: Lock<ClassicState>> Classic<L> {
 
     /// Refuses everything until [`close`](Classic::close).
     pub fn open(&self, now: Instant) {
-        self.change(|state, _| state.force_open(now));
+        self.change(|state| state.force_open(now));
     }
 
     /// Closes it, whatever it was, and forgets all counts.
     pub fn close(&self, now: Instant) {
-        self.good.collect();
-        self.change(|state, _| state.close(TripReason::ByHand, now));
+        self.change(|state| state.close(TripReason::ByHand, now));
     }
 
     /// Attempts, failures and slow calls in the window.
     pub fn counts(&self, now: Instant) -> (u64, u64, u64) {
-        let [good] = self.good.collect();
-        let sums = self.state.with(|state| state.settle(good, now));
+        let sums = self.state.with(|state| {
+            self.gather(state);
+            state.settle(now)
+        });
         (sums.all, sums.bad, sums.slow)
     }
 
     /// Does something under the lock, publishes what came of it, and then tells.
     #[cold]
-    fn change<R>(&self, work: impl FnOnce(&mut ClassicState, u64) -> R) -> R {
+    fn change<R>(&self, work: impl FnOnce(&mut ClassicState) -> R) -> R {
         let (answer, change) = self.state.with(|state| {
-            let [good] = self.good.collect();
-            let answer = work(state, good);
+            self.gather(state);
+            let answer = work(state);
             let change = state.take_change();
             if change.is_some() {
                 self.in_a_row.store(0, Ordering::Relaxed);
@@ -117,20 +120,36 @@ impl<L: Lock<ClassicState>> Classic<L> {
         if now.as_nanos() < self.until.load(Ordering::Relaxed) {
             return None;
         }
-        self.change(|state, _| state.admit(&self.config, now))
+        self.change(|state| state.admit(&self.config, now))
+    }
+
+    /// Takes the good attempts along since the last time.
+    fn gather(&self, state: &mut ClassicState) {
+        let [good] = self.good.collect();
+        state.gather(good);
     }
 
     /// A failure, a slow call, a probe, or something that happened in a state that is no more.
     #[cold]
     fn record_with_care(&self, admission: Admission, health: Health, slow: bool, now: Instant) {
-        let word = self.word.load(Ordering::Relaxed);
-        if word & 1 == 0 && !admission.is_probe() && health == Health::Unknown {
+        let is_stale = self.word.load(Ordering::Relaxed) >> 1 != admission.generation();
+        if is_stale || (health == Health::Unknown && !admission.is_probe()) {
             return;
         }
-        let bad = health == Health::Bad;
-        let in_a_row = if bad { self.in_a_row.fetch_add(1, Ordering::Relaxed).saturating_add(1) } else { 0 };
-        let ended = Ended { admission, health, slow, in_a_row };
-        self.change(|state, good| state.record(&self.config, ended, good, now));
+        self.change(|state| {
+            if !state.is_current(admission) {
+                return;
+            }
+            let in_a_row = match health {
+                Health::Bad => self.in_a_row.fetch_add(1, Ordering::Relaxed).saturating_add(1),
+                Health::Good => {
+                    self.in_a_row.store(0, Ordering::Relaxed);
+                    0
+                }
+                Health::Unknown => 0,
+            };
+            state.record(&self.config, Ended { admission, health, slow, in_a_row }, now);
+        });
     }
 
     fn is_slow(&self, took: Duration) -> bool {

@@ -7,6 +7,7 @@
 #![cfg(not(relent_loom))]
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
+mod breaker;
 mod budget;
 mod chi_square;
 mod credit;

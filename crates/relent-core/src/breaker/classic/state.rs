@@ -1,6 +1,7 @@
 //! What a classic breaker keeps under its lock, and the moves from one state to the next.
 
 use core::fmt;
+use core::mem;
 use core::time::Duration;
 
 use super::super::Admission;
@@ -109,6 +110,8 @@ pub struct ClassicState {
     state: BreakerState,
     generation: u32,
     counts: Counts,
+    /// Good attempts that are not in the counts yet.
+    unsettled: u64,
     /// While it is open: until when. `NEVER` while somebody holds it open.
     until: Instant,
     /// How often it opened since it was last closed.
@@ -133,6 +136,7 @@ impl ClassicState {
             state: BreakerState::Closed,
             generation: 0,
             counts: Counts::new(config.window, now),
+            unsettled: 0,
             until: Instant::ZERO,
             openings: 0,
             probes: Probes::default(),
@@ -158,8 +162,18 @@ impl ClassicState {
         self.change.take()
     }
 
-    pub(super) fn settle(&mut self, good: u64, now: Instant) -> Sums {
-        self.counts.settle(good, now)
+    /// So many more good attempts, at some time since the last that was told.
+    pub(super) fn gather(&mut self, good: u64) {
+        self.unsettled = self.unsettled.saturating_add(good);
+    }
+
+    pub(super) fn settle(&mut self, now: Instant) -> Sums {
+        self.counts.settle(mem::take(&mut self.unsettled), now)
+    }
+
+    /// Whether this leave is from the state that it is in now.
+    pub(super) fn is_current(&self, admission: Admission) -> bool {
+        admission.generation() == self.generation
     }
 
     /// Leave for an attempt that starts now.
@@ -194,13 +208,10 @@ impl ClassicState {
         }
     }
 
-    /// An attempt ended; `good` others did well since the last that was told.
-    pub(super) fn record(&mut self, config: &ClassicConfig, ended: Ended, good: u64, now: Instant) {
-        if ended.admission.generation() != self.generation & (u32::MAX >> 1) {
-            return;
-        }
+    /// An attempt ended that the state it is in now gave leave to.
+    pub(super) fn record(&mut self, config: &ClassicConfig, ended: Ended, now: Instant) {
         match self.state {
-            BreakerState::Closed => self.record_closed(config, ended, good, now),
+            BreakerState::Closed => self.record_closed(config, ended, now),
             BreakerState::HalfOpen if ended.admission.is_probe() => self.record_probe(config, ended, now),
             _ => {}
         }
@@ -214,14 +225,16 @@ impl ClassicState {
     pub(super) fn close(&mut self, why: TripReason, now: Instant) {
         self.until = Instant::ZERO;
         self.openings = 0;
+        self.unsettled = 0;
         self.counts.clear(now);
         self.go(BreakerState::Closed, why, now);
     }
 
-    fn record_closed(&mut self, config: &ClassicConfig, ended: Ended, good: u64, now: Instant) {
+    fn record_closed(&mut self, config: &ClassicConfig, ended: Ended, now: Instant) {
         if ended.health == Health::Unknown {
             return;
         }
+        let good = mem::take(&mut self.unsettled);
         let kind = Kind { bad: ended.health == Health::Bad, slow: ended.slow };
         let sums = self.counts.add(good, kind, now);
         if let Some(why) = trips(config, &sums, ended.in_a_row) {
