@@ -19,12 +19,16 @@ use crate::{Health, Instant};
 pub struct Admission(u32);
 
 impl Admission {
-    /// From a breaker that does not care.
+    /// From a breaker that does not care; and for the one attempt that goes without leave: a free repeat, which its target
+    /// never saw the first time.
     pub const ANY: Admission = Admission(0);
 
     const PROBE: u32 = 1 << 31;
 
-    pub(crate) const fn of(generation: u32, probe: bool) -> Admission {
+    /// For authors of breakers: leave from the state of that number (31 bits of it), of which none is 0 where that should not
+    /// be taken for [`ANY`](Admission::ANY); and whether it is for a probe.
+    #[must_use]
+    pub const fn of(generation: u32, probe: bool) -> Admission {
         Admission(generation & !Admission::PROBE | if probe { Admission::PROBE } else { 0 })
     }
 
@@ -34,7 +38,9 @@ impl Admission {
         self.0 & Admission::PROBE != 0
     }
 
-    pub(crate) const fn generation(self) -> u32 {
+    /// The number of the state that it is from.
+    #[must_use]
+    pub const fn generation(self) -> u32 {
         self.0 & !Admission::PROBE
     }
 }
@@ -56,6 +62,13 @@ pub trait Breaker: fmt::Debug + Send + Sync {
 
     /// Whether it matters how long a success took: the driver then reads its clock at the end.
     fn hears_times(&self) -> bool {
+        false
+    }
+
+    /// Whether an attempt that took so long was slow, whatever it came to: one that its caller cut off after that is told as
+    /// [`Health::Good`], with its time.
+    fn is_slow(&self, took: Duration) -> bool {
+        let _ = took;
         false
     }
 

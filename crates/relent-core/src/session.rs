@@ -217,11 +217,13 @@ impl Session {
         if let (Some(latencies), Some(now)) = (context.latencies, now) {
             latencies.record(now.since(self.started), now);
         }
+        // Those that lose stand here one after another; what is told of the winner is taken down before.
+        let (admission, started) = (self.admission, self.started);
         self.drop_others(context, now, false);
         self.phase = Phase::Over;
         self.ledger.refund(context.credit);
-        let took = now.map_or(Duration::ZERO, |now| now.since(self.started));
-        opening::tell_success(context, self.counted, self.admission, took, now.unwrap_or(self.started), now);
+        let took = now.map_or(Duration::ZERO, |now| now.since(started));
+        opening::tell_success(context, self.counted, admission, took, now.unwrap_or(started), now);
         self.release();
         self.presence = None;
     }
@@ -286,7 +288,7 @@ impl Session {
         if now < self.deadline {
             return self.failed(context, id, failure, now);
         }
-        let health = self.health_of_the_cut_off(context.policy, now);
+        let health = self.health_of_the_cut_off(context, now);
         self.record(context, &failure, health, now);
         self.drop_others(context, Some(now), true);
         self.stop(StopReason::DeadlineExceeded)
@@ -532,10 +534,13 @@ impl Session {
     }
 
     /// An attempt that its caller's deadline or cancellation cut off says nothing about the target, unless it had taken
-    /// more than half its own time: so a tiny deadline blames nobody, and a black hole stays visible.
-    fn health_of_the_cut_off(&self, policy: &Policy, now: Instant) -> Health {
-        match policy.attempt_timeout().or(policy.deadline()) {
-            Some(own) if now.since(self.started) >= own / 2 => Health::Bad,
+    /// more than half its own time, or longer than what the breaker calls slow: so a tiny deadline blames nobody, and a
+    /// black hole stays visible.
+    fn health_of_the_cut_off<C: ?Sized>(&self, context: &Context<'_, C>, now: Instant) -> Health {
+        let took = now.since(self.started);
+        match context.policy.attempt_timeout().or(context.policy.deadline()) {
+            Some(own) if took >= own / 2 => Health::Bad,
+            _ if context.breaker.is_some_and(|breaker| breaker.is_slow(took)) => Health::Good,
             _ => Health::Unknown,
         }
     }
@@ -551,7 +556,7 @@ impl Session {
         let Some(breaker) = context.breaker else { return };
         let at = now.unwrap_or(self.started);
         let health = match (blame, now) {
-            (true, Some(now)) => self.health_of_the_cut_off(context.policy, now),
+            (true, Some(now)) => self.health_of_the_cut_off(context, now),
             _ => Health::Unknown,
         };
         breaker.record(self.admission, health, at.since(self.started), at);

@@ -165,7 +165,9 @@ impl<H: Handle, K: Default> Call<H, K> {
         let shared = self.shared();
         let outside = Surroundings::current();
         let bound = outside.bound(shared.timer.is_system());
-        let timed = shared.policy.is_timed() || !bound.is_none() || given.is_some();
+        // A breaker that is shared with others is not in the policy.
+        let breaks = shared.handles.breaker().is_some();
+        let timed = shared.policy.is_timed() || breaks || !bound.is_none() || given.is_some();
         let began = timed.then(|| shared.timer.now());
         let now = began.unwrap_or(Instant::ZERO);
         let deadline = bound.deadline(now).min(given.map_or(Instant::NEVER, |given| now + given));
@@ -173,7 +175,7 @@ impl<H: Handle, K: Default> Call<H, K> {
             .map_err(|reason| self.refused(reason))?;
         let inside = Surroundings::new(opening.left(), Bound::at(opening.launch().ends_below()));
         let inside = inside.on(shared.timer.is_system());
-        if shared.handles.breaker().is_some() {
+        if breaks {
             self.stage = Stage::Opening(self.repeat(), Some(opening.admission()));
         }
         Ok(First { opening, inside, outside: Surroundings::current(), began })
@@ -434,7 +436,8 @@ impl<H: Handle, K> Call<H, K> {
     pub(crate) fn abandon(&mut self) -> Stop {
         let Call { handle, stage: Stage::Live(live) } = self else { return cancelled() };
         let shared = &*handle.retry().shared;
-        let now = (!live.began.is_never() && shared.policy.breaker().is_some()).then(|| shared.timer.now());
+        let told = !live.began.is_never() && shared.handles.breaker().is_some();
+        let now = told.then(|| shared.timer.now());
         let open = !live.session.is_over();
         let spent = live.session.running().map_or(Used::Unsaid, |_| live.used());
         let stop = live.session.abandon(&shared.context(), spent, now);

@@ -15,6 +15,9 @@ use crate::sync::{AtomicU32, AtomicU64, Lock, Ordering, Tally};
 use crate::{ClassicConfig, Health, Instant};
 use state::Ended;
 
+/// Who hears of every change.
+type Listener = Box<dyn Fn(&BreakerChange) + Send + Sync>;
+
 /// A breaker that stops all attempts while the target fails, and lets a few probes find out when it is well again.
 ///
 /// - *closed*: everything goes. It opens when the failure rate or the rate of slow calls over the window, or the failures
@@ -27,7 +30,9 @@ use state::Ended;
 /// [`PROBE_LEASE`](crate::defaults::PROBE_LEASE).
 ///
 /// While it is closed, an attempt costs one load, and its success one relaxed add on a cache line of the thread's own. Only
-/// failures and slow calls take the lock, and bring the good ones since the last of them along.
+/// failures and slow calls take the lock, and bring the good ones since the last of them along. So the rates are judged when
+/// an attempt fails or is slow, never when one does well; over a window of time the good ones count as evenly spread over
+/// the time since the failure before, and a success that ends in the very moment of a change may count for the state after.
 pub struct Classic<L> {
     config: ClassicConfig,
     /// The generation, doubled, and in the lowest bit whether it is anything but closed.
@@ -38,7 +43,7 @@ pub struct Classic<L> {
     /// Bad attempts since the last good one.
     in_a_row: AtomicU32,
     state: L,
-    listener: Option<Box<dyn Fn(&BreakerChange) + Send + Sync>>,
+    listener: Option<Listener>,
 }
 
 impl<L: Lock<ClassicState>> Classic<L> {
@@ -151,10 +156,6 @@ impl<L: Lock<ClassicState>> Classic<L> {
             state.record(&self.config, Ended { admission, health, slow, in_a_row }, now);
         });
     }
-
-    fn is_slow(&self, took: Duration) -> bool {
-        self.config.slow_call.is_some_and(|limit| took >= limit)
-    }
 }
 
 impl<L: Lock<ClassicState> + fmt::Debug> Breaker for Classic<L> {
@@ -189,6 +190,11 @@ impl<L: Lock<ClassicState> + fmt::Debug> Breaker for Classic<L> {
 
     fn hears_times(&self) -> bool {
         self.config.slow_call.is_some()
+    }
+
+    #[inline]
+    fn is_slow(&self, took: Duration) -> bool {
+        self.config.slow_call.is_some_and(|limit| took >= limit)
     }
 
     fn opens_again(&self, now: Instant) -> Option<Instant> {

@@ -132,7 +132,6 @@ impl Opening {
     }
 
     /// The same attempt with the breaker's leave: for a driver that opens calls by a copy of one that had none to ask.
-    #[must_use]
     #[inline]
     pub fn admitted(mut self, admission: Admission) -> Opening {
         self.admission = admission;

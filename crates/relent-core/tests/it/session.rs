@@ -1,6 +1,7 @@
 //! One call, driven by hand: which question is asked when, what is taken, and what comes back.
 
 mod breaker;
+mod classic;
 mod deadline;
 mod free_repeat;
 mod giving_back;

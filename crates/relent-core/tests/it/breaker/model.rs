@@ -175,7 +175,7 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     let health = prop_oneof![3 => Just(Health::Good), 3 => Just(Health::Bad), 1 => Just(Health::Unknown)];
     let slow = prop::bool::weighted(0.25);
-    let end = (any::<prop::sample::Index>(), health.clone(), slow.clone());
+    let end = (any::<prop::sample::Index>(), health.clone(), slow);
     let lengths = [millis(1), millis(999), secs(1), secs(4), defaults::PROBE_LEASE];
     prop_oneof![
         5 => any::<bool>().prop_map(|retry| Event::Ask { retry }),

@@ -1,5 +1,7 @@
 //! Doubles of the shared handles that remember what they were asked and told.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -86,6 +88,57 @@ impl Budget for SpyBudget {
 
     fn balance(&self, _now: Instant) -> u64 {
         u64::from(self.ledger().tokens)
+    }
+}
+
+/// A breaker that knows which leaves are out, and refuses every so many times.
+#[derive(Debug)]
+pub(super) struct Lender {
+    refuses: u32,
+    asked: AtomicU32,
+    out: Mutex<BTreeSet<u32>>,
+}
+
+impl Lender {
+    /// One that refuses every `refuses`th time; never if that is 0.
+    pub(super) fn refusing(refuses: u32) -> Arc<Lender> {
+        Arc::new(Lender { refuses, asked: AtomicU32::new(0), out: Mutex::default() })
+    }
+
+    /// How many leaves are out.
+    pub(super) fn out(&self) -> usize {
+        self.out.lock().unwrap().len()
+    }
+
+    /// How often it was asked, if it agrees.
+    fn agrees(&self) -> Option<u32> {
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        (self.refuses == 0 || !asked.is_multiple_of(self.refuses)).then_some(asked)
+    }
+
+    fn lend(&self) -> Option<Admission> {
+        let number = self.agrees()?;
+        self.out.lock().unwrap().insert(number);
+        Some(Admission::of(number, true))
+    }
+}
+
+impl Breaker for Lender {
+    fn admit_first(&self, _now: Instant) -> Option<Admission> {
+        self.lend()
+    }
+
+    fn admits_retry(&self, _now: Instant, _at: Instant) -> bool {
+        self.agrees().is_some()
+    }
+
+    fn admit_retry(&self, _now: Instant) -> Option<Admission> {
+        self.lend()
+    }
+
+    fn record(&self, admission: Admission, _health: Health, _took: Duration, _now: Instant) {
+        let known = admission == Admission::ANY || self.out.lock().unwrap().remove(&admission.generation());
+        assert!(known, "{admission:?} was told of before, or never given");
     }
 }
 

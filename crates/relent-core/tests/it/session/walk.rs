@@ -11,6 +11,7 @@ use relent_core::{
     RatioConfig, Repeat, RetryOn, Session, Step, Stop, StopReason, StopScope, Used, Verdict,
 };
 
+use super::spy::Lender;
 use crate::rig::{Rig, at, budget_of, millis, secs};
 
 /// What one call of a walk has done so far.
@@ -129,17 +130,20 @@ fn policies() -> impl Strategy<Value = Policy> {
 /// A walk's world: one rig, one pool of credit, some calls, and a clock that may fall back.
 struct Walk {
     rig: Rig,
+    breaker: Arc<Lender>,
     pool: Cell<u32>,
     calls: Vec<Call>,
     now: Instant,
 }
 
 impl Walk {
-    fn new(policy: Policy, granted: u32) -> Walk {
+    fn new(policy: Policy, granted: u32, refuses: u32) -> Walk {
         let mut rig = Rig::new(policy);
+        let breaker = Lender::refusing(refuses);
+        rig.breaker = Some(breaker.clone());
         rig.free_repeats = FreeRepeats::new(1, 3);
         rig.budget = rig.policy.budget().map(|config| budget_of(config, rig.policy.attempts()));
-        Walk { rig, pool: Cell::new(granted), calls: Vec::new(), now: at(5_000) }
+        Walk { rig, breaker, pool: Cell::new(granted), calls: Vec::new(), now: at(5_000) }
     }
 
     fn play(&mut self, input: Input) {
@@ -255,6 +259,7 @@ impl Walk {
             self.heard(place, Step::Stop(stop), self.now);
         }
         assert_eq!(self.rig.waiting.waiting(), 0);
+        assert_eq!(self.breaker.out(), 0, "every leave is told of once");
         let tokens =
             u64::from(self.rig.policy.budget().and_then(|budget| budget.as_ratio()?.reserve).unwrap());
         let spent: u32 = self.calls.iter().map(|call| call.paid).sum();
@@ -279,9 +284,10 @@ proptest! {
     fn bounds_hold_and_nothing_is_held_at_the_end(
         policy in policies(),
         granted in 0..9_u32,
+        refuses in 0..6_u32,
         inputs in prop::collection::vec(input(), 1..100),
     ) {
-        let mut walk = Walk::new(policy, granted);
+        let mut walk = Walk::new(policy, granted, refuses);
         for input in inputs {
             walk.play(input);
         }
