@@ -15,6 +15,11 @@ mod deadlines {}
 #[doc = include_str!("../classification.md")]
 mod classification {}
 
+/// gRPC, tonic and service configs.
+#[cfg(doctest)]
+#[doc = include_str!("../grpc.md")]
+mod grpc {}
+
 /// A common loop in Go beside relent.
 #[cfg(doctest)]
 #[doc = include_str!("../compare-go-loop.md")]
