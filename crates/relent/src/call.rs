@@ -326,14 +326,15 @@ impl<H: Handle, K: Default> Call<H, K> {
 
     /// The time that [`ends`](Call::ends) named has come: what is to be done? Only for calls that may be hedged.
     #[cold]
-    pub(crate) fn alarm_came(&mut self) -> Alarm {
+    /// `replayable`: whether another attempt could be sent now.
+    pub(crate) fn alarm_came(&mut self, replayable: bool) -> Alarm {
         let Call { handle, stage: Stage::Live(live) } = self else { return Alarm::Nothing };
         let shared = &*handle.retry().shared;
         let now = shared.timer.now();
         if let Some(id) = live.session.overdue(now) {
             return if id == live.id { Alarm::Expired } else { Alarm::HedgeExpired(id) };
         }
-        match live.session.hedge(&shared.context(), now) {
+        match live.session.hedge(&shared.context(), replayable, now) {
             Hedge::Launch(launch) => {
                 shared.tell(&Event::Hedged { attempt: launch.number });
                 Alarm::Hedge(launch, granted(&launch, shared.timer.is_system()))
@@ -359,6 +360,18 @@ impl<H: Handle, K: Default> Call<H, K> {
             stopped(shared, stop);
         }
         step
+    }
+
+    /// When the time is up of the attempt that the session has in hand.
+    #[cfg(feature = "http")]
+    pub(crate) fn attempt_ends(&mut self) -> Option<Instant> {
+        Some(self.live().session.ends()).filter(|ends| !ends.is_never())
+    }
+
+    /// Whether an attempt is in flight.
+    #[cfg(feature = "http")]
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.stage.live().is_some_and(|live| live.session.running().is_some())
     }
 
     /// Whether several attempts may be in flight.

@@ -142,6 +142,14 @@ pin_project! {
     }
 }
 
+impl<S: Service<R>, R> ReadyCall<S, R> {
+    /// `request` to `service`, once that is ready.
+    #[cfg(feature = "http")]
+    pub(crate) fn new(service: S, request: R) -> ReadyCall<S, R> {
+        ReadyCall { stage: Stage::Readying { service, request: Some(request) } }
+    }
+}
+
 impl<S: Service<R>, R> Future for ReadyCall<S, R> {
     type Output = Result<S::Response, S::Error>;
 

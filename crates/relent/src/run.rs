@@ -20,7 +20,9 @@ use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
 use crate::retry::Retry;
 use crate::timer::{Clock, Timer, poll_until};
-use hedges::Hedges;
+#[cfg(feature = "http")]
+pub(crate) use hedges::EndedHedge;
+pub(crate) use hedges::Hedges;
 
 impl<C, T: Clock> Retry<C, T> {
     /// Runs `operation` until it succeeds or the policy says stop. Handing it over is your word that it may be repeated;

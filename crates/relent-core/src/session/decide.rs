@@ -88,11 +88,12 @@ impl Session {
     pub(super) fn decide_hedge<C: Credit + ?Sized>(
         &mut self,
         context: &Context<'_, C>,
+        replayable: bool,
         now: Instant,
     ) -> Result<Granted, StopReason> {
         ensure(now < self.deadline, StopReason::DeadlineExceeded)?;
         ensure(self.repeat == Repeat::Yes, StopReason::UnsafeToRepeat)?;
-        ensure(self.replayable, StopReason::NotReplayable)?;
+        ensure(self.replayable && replayable, StopReason::NotReplayable)?;
         ensure(self.counted < context.policy.attempts(), StopReason::AttemptsExhausted)?;
         ensure(self.ledger.affords(context.credit), StopReason::CreditExhausted)?;
         ensure(context.hold.is_none_or(|hold| hold.held_until() <= now), StopReason::HintTooLong)?;

@@ -72,13 +72,19 @@ impl Session {
     }
 
     /// The time of [`alarm`](Session::alarm) has come, and nobody is [`overdue`](Session::overdue): may another attempt
-    /// start beside those in flight? Everybody who has to allow a retry is asked, but for the backoff.
+    /// start beside those in flight? Everybody who has to allow a retry is asked, but for the backoff. `replayable`: whether
+    /// the operation's input is here as a whole, so that it could be sent beside those.
     #[cold]
-    pub fn hedge<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Hedge {
+    pub fn hedge<C: Credit + ?Sized>(
+        &mut self,
+        context: &Context<'_, C>,
+        replayable: bool,
+        now: Instant,
+    ) -> Hedge {
         if self.hedge_at(context, now).is_none_or(|at| now < at) {
             return Hedge::NotYet;
         }
-        match self.decide_hedge(context, now) {
+        match self.decide_hedge(context, replayable, now) {
             Ok(Granted { permit, admission }) => {
                 self.lay_aside();
                 self.admission = admission;

@@ -1,5 +1,7 @@
 //! The HTTP driver: one request, its attempts, and the response that is kept while it waits.
 
+mod hedged;
+
 use std::fmt;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -9,9 +11,10 @@ use std::time::Duration;
 use http::{Request, Response, request, response};
 use http_body::Body;
 use pin_project_lite::pin_project;
-use relent_core::{Cause, Failure, Health, Launch, Repeat, Step, Stop, StopReason, Verdict};
+use relent_core::{AttemptId, Cause, Failure, Health, Launch, Repeat, Step, Stop, StopReason, Verdict};
 use tower_service::Service;
 
+use self::hedged::HttpHedges;
 use super::kept::{self, Keeping, Kept, RetryBody};
 use super::peek::{Peeking, Rules};
 use super::peers::Peers;
@@ -19,6 +22,7 @@ use super::protocol::Protocol;
 use super::replay::{Replay, ReplayBody};
 use super::status::with_fields;
 use super::wire;
+use crate::ambient::Surroundings;
 use crate::call::Call;
 use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
@@ -91,12 +95,19 @@ impl<S, B> Sender<S, B> {
         B: Body,
     {
         self.ready = false;
+        let body = self.replay.next_attempt();
+        let request = self.request(launch, body);
+        self.service.call(request)
+    }
+
+    /// What an attempt sends.
+    fn request(&mut self, launch: &Launch, body: ReplayBody<B>) -> Request<ReplayBody<B>> {
         let mut parts = self.pristine.clone();
         if self.peer.is_some() {
             wire::stamp(&mut parts.headers, launch);
         }
         self.protocol.stamp(&mut parts, launch);
-        self.service.call(Request::from_parts(parts, self.replay.next_attempt()))
+        Request::from_parts(parts, body)
     }
 
     /// Adds to a failure whether the body can be sent again.
@@ -132,6 +143,10 @@ pin_project! {
         launch: Option<Launch>,
         #[pin]
         attempt: Option<S::Future>,
+        // Attempts beside it.
+        hedges: Option<Box<HttpHedges<S, B>>>,
+        // Which of these the response is from that is judged, and what it granted.
+        by_hedge: Option<(AttemptId, Surroundings)>,
         #[pin]
         sleep: Option<T::Sleep>,
     }
@@ -144,6 +159,7 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
+            *this.hedges = None;
             this.call.inside_it(|| this.attempt.set(None));
         }
     }
@@ -177,6 +193,8 @@ where
             peeking: None,
             launch: None,
             attempt: None,
+            hedges: None,
+            by_hedge: None,
             sleep: None,
         }
     }
@@ -234,6 +252,9 @@ where
         if self.peeking.is_some() {
             return self.poll_peek(cx);
         }
+        if self.attempt.is_none() && self.launch.is_none() {
+            return self.poll_hedged(cx);
+        }
         let polled = match self.as_mut().poll_sent(cx) {
             Poll::Ready(Ok(())) => {
                 let this = self.as_mut().project();
@@ -249,6 +270,7 @@ where
                 None => self.poll_peek(cx),
             },
             Poll::Ready(Err(error)) => Poll::Ready(ControlFlow::Continue(self.broke(error))),
+            Poll::Pending if self.call.may_be_hedged() => self.poll_hedged(cx),
             Poll::Pending => {
                 ready!(self.as_mut().poll_time(cx));
                 Poll::Ready(ControlFlow::Continue(self.expired()))
@@ -279,6 +301,13 @@ where
         poll_until(&this.call.shared().timer, ends, this.sleep, cx)
     }
 
+    /// Ready when the time of the attempt is up that has answered, be there others or not.
+    fn poll_end(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let Some(ends) = this.call.attempt_ends() else { return Poll::Pending };
+        poll_until(&this.call.shared().timer, ends, this.sleep, cx)
+    }
+
     fn poll_wait(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Step> {
         let mut this = self.project();
         if let Some(keeping) = this.keeping.as_mut().as_pin_mut() {
@@ -301,6 +330,16 @@ where
         this.call.inside_it(|| this.attempt.set(None));
         let sender = this.sender.as_ref().expect("the call is not over");
         this.call.inside().spend(sender.peers.used(sender.peer, &response));
+        self.judged(response)
+    }
+
+    /// What a response comes to. `None`: its body is looked into first.
+    fn judged(
+        mut self: Pin<&mut Self>,
+        response: Response<RB>,
+    ) -> Option<ControlFlow<Outcome<RB, S::Error>, Step>> {
+        let this = self.as_mut().project();
+        let sender = this.sender.as_ref().expect("the call is not over");
         let (parts, body) = response.into_parts();
         if let Some(limit) = sender.rules.peeks(&parts) {
             let memory = &this.call.shared().memory;
@@ -318,7 +357,7 @@ where
     ) -> Poll<ControlFlow<Outcome<RB, S::Error>, Step>> {
         let peeking = self.as_mut().project().peeking.as_mut().expect("a body is looked into");
         if peeking.poll_read(cx).is_pending() {
-            ready!(self.as_mut().poll_time(cx));
+            ready!(self.as_mut().poll_end(cx));
         }
         let this = self.as_mut().project();
         let (parts, body, whole) = this.peeking.take().expect("a body is looked into").finish();
@@ -329,24 +368,35 @@ where
 
     /// `judged` is what the caller's own rules say of the response.
     fn answered(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         mut parts: response::Parts,
         body: RetryBody<RB>,
         judged: Option<Failure>,
     ) -> ControlFlow<Outcome<RB, S::Error>, Step> {
-        let mut this = self.project();
+        let mut this = self.as_mut().project();
         let sender = this.sender.as_ref().expect("the call is not over");
         let timer = &this.call.shared().timer;
         let failure = match judged {
             Some(failure) => Some(with_fields(failure, &parts.headers, timer.wall())),
             None => sender.protocol.failure(&parts, timer),
         };
+        let by_hedge = this.by_hedge.take();
         let Some(failure) = failure else {
-            this.call.succeeded();
             wire::consume(&mut parts.headers);
+            // The losers are gone before anybody hears of the success.
+            self.as_mut().end_all();
+            match by_hedge {
+                None => self.project().call.succeeded(),
+                Some((id, _)) => self.project().call.hedge_succeeded(id),
+            }
             return ControlFlow::Break(Ok(Response::from_parts(parts, body)));
         };
-        match this.call.failed(sender.whole(failure)) {
+        let failure = sender.whole(failure);
+        let step = match by_hedge {
+            None => this.call.failed(failure),
+            Some((id, inside)) => this.call.hedge_failed(id, &inside, failure),
+        };
+        match step {
             Step::Stop(stop) => {
                 let elapsed = this.call.elapsed();
                 ControlFlow::Break(Ok(refused(parts, body, stop, elapsed, false)))
@@ -365,9 +415,8 @@ where
         let sent = this.launch.take().is_none();
         let sender = this.sender.as_ref().expect("the call is not over");
         let mut failure = this.call.handle().classify.classify(&error);
-        // Nobody knows this error, or nobody said more of it: the request was handed down, and no answer came.
-        if sent && failure.verdict() == Verdict::Permanent {
-            failure = failure.ambiguous();
+        if sent {
+            failure = of_a_sent_request(failure);
         }
         this.failures.add(error);
         this.call.inside().spend(sender.peers.unheard(sender.peer, &failure));
@@ -397,6 +446,10 @@ where
                 this.keeping.set(None);
                 *this.failed = None;
                 *this.launch = Some(launch);
+                *this.phase = Phase::Attempt;
+            }
+            Step::Wait { .. } if this.call.is_in_flight() => {
+                this.sleep.set(None);
                 *this.phase = Phase::Attempt;
             }
             Step::Wait { until } => {
@@ -430,13 +483,19 @@ where
         Ok(refused(parts, body, stop, elapsed, without_body))
     }
 
-    fn close(self: Pin<&mut Self>) {
+    fn close(mut self: Pin<&mut Self>) {
+        self.as_mut().end_all();
         let mut this = self.project();
         *this.phase = Phase::Done;
         *this.sender = None;
         this.sleep.set(None);
         this.keeping.set(None);
     }
+}
+
+/// An error after the request was handed down. Nobody knows this error, or nobody said more of it: no answer came.
+fn of_a_sent_request(failure: Failure) -> Failure {
+    if failure.verdict() == Verdict::Permanent { failure.ambiguous() } else { failure }
 }
 
 /// The last real response, with the reason why it is the last.

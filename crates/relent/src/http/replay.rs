@@ -8,6 +8,7 @@
 //! task, say): the next attempt takes over under a lock, and the old one reads an error from then on, so that no byte is
 //! sent twice or left out.
 
+use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use relent_core::Failure;
 
@@ -105,6 +107,36 @@ impl<B: Body> Replay<B> {
         }
     }
 
+    /// Whether all of the body is here, read to its end and kept, so that another attempt can send it at the same time.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        match &self.0 {
+            Source::Empty => true,
+            #[cfg(feature = "reqwest")]
+            Source::Memory { kept, .. } => *kept,
+            Source::Stream(shared) => shared.state().is_complete(),
+        }
+    }
+
+    /// A body for an attempt beside those in flight, which keep theirs; `None` unless it is
+    /// [complete](Self::is_complete).
+    #[must_use]
+    pub fn beside(&self) -> Option<ReplayBody<B>> {
+        if !self.is_complete() {
+            return None;
+        }
+        Some(ReplayBody(match &self.0 {
+            Source::Empty => Attempt::Empty,
+            #[cfg(feature = "reqwest")]
+            Source::Memory { bytes, .. } => Attempt::Memory(bytes.clone()),
+            Source::Stream(shared) => {
+                let state = shared.state();
+                let chunks = state.kept.iter().cloned().collect();
+                Attempt::Copy(Box::new(Copied { chunks, trailers: state.trailers.clone() }))
+            }
+        }))
+    }
+
     /// Another attempt follows, after a wait: the old one may send what can be kept, and nothing more.
     pub fn another_follows(&self) {
         if let Source::Stream(shared) = &self.0 {
@@ -151,6 +183,36 @@ enum Attempt<B> {
     #[cfg(feature = "reqwest")]
     Memory(Bytes),
     Stream(Reader<B>),
+    Copy(Box<Copied>),
+}
+
+/// A body of which everything is known.
+struct Copied {
+    chunks: VecDeque<Bytes>,
+    trailers: Option<HeaderMap>,
+}
+
+impl Copied {
+    fn next(&mut self) -> Option<Frame<Bytes>> {
+        match self.chunks.pop_front() {
+            Some(chunk) => Some(Frame::data(chunk)),
+            None => self.trailers.take().map(Frame::trailers),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.chunks.is_empty() && self.trailers.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let length = self.chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        if self.trailers.is_none() {
+            return SizeHint::with_exact(length);
+        }
+        let mut hint = SizeHint::new();
+        hint.set_lower(length);
+        hint
+    }
 }
 
 #[cfg(feature = "reqwest")]
@@ -160,7 +222,7 @@ impl<B> ReplayBody<B> {
         match self.0 {
             Attempt::Empty => Ok(Bytes::new()),
             Attempt::Memory(bytes) => Ok(bytes),
-            Attempt::Stream(_) => Err(self),
+            Attempt::Stream(_) | Attempt::Copy(_) => Err(self),
         }
     }
 }
@@ -214,6 +276,7 @@ where
             #[cfg(feature = "reqwest")]
             Attempt::Memory(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             Attempt::Stream(reader) => reader.poll_frame(cx),
+            Attempt::Copy(copied) => Poll::Ready(copied.next().map(Ok)),
         }
     }
 
@@ -223,6 +286,7 @@ where
             #[cfg(feature = "reqwest")]
             Attempt::Memory(bytes) => bytes.is_empty(),
             Attempt::Stream(reader) => reader.is_end_stream(),
+            Attempt::Copy(copied) => copied.is_over(),
         }
     }
 
@@ -232,6 +296,7 @@ where
             #[cfg(feature = "reqwest")]
             Attempt::Memory(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Attempt::Stream(reader) => reader.size_hint(),
+            Attempt::Copy(copied) => copied.size_hint(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 
 use relent_core::{AttemptId, Failure, Launch, Step};
 
-use super::hedges::{Ended, Hedges};
+use super::hedges::{EndedHedge, Hedges};
 use super::{Operation, Run, end_attempt, failures};
 use crate::ambient::Surroundings;
 use crate::attempt::Attempt;
@@ -33,7 +33,7 @@ where
             }
             let Some(at) = this.call.ends() else { return Poll::Pending };
             ready!(poll_until(&this.call.shared().timer, at, this.sleep, cx));
-            match this.call.alarm_came() {
+            match this.call.alarm_came(true) {
                 Alarm::Nothing => {}
                 Alarm::Hedge(launch, inside) => self.as_mut().start_hedge(&launch, inside),
                 Alarm::Expired => {
@@ -55,9 +55,9 @@ where
         hedges.start(launch, inside, || operation.start(Attempt::new(launch)));
     }
 
-    fn hedge_ended(mut self: Pin<&mut Self>, ended: Ended<Result<V, E>>) -> Result<V, Step> {
+    fn hedge_ended(mut self: Pin<&mut Self>, ended: EndedHedge<Result<V, E>>) -> Result<V, Step> {
         let this = self.as_mut().project();
-        let Ended { id, inside, outcome } = ended;
+        let EndedHedge { id, inside, outcome } = ended;
         match outcome {
             Ok(value) => {
                 // The losers are gone before anybody hears of the success.

@@ -8,7 +8,7 @@ use relent_core::{AttemptId, Launch};
 use crate::ambient::Surroundings;
 
 /// Hedges in flight. Boxed, one by one: a call without them carries a pointer.
-pub(super) struct Hedges<Fut>(Vec<Running<Fut>>);
+pub(crate) struct Hedges<Fut>(Vec<Running<Fut>>);
 
 struct Running<Fut> {
     id: AttemptId,
@@ -19,29 +19,29 @@ struct Running<Fut> {
 }
 
 /// A hedge that has ended, and what it came to.
-pub(super) struct Ended<O> {
-    pub(super) id: AttemptId,
-    pub(super) inside: Surroundings,
-    pub(super) outcome: O,
+pub(crate) struct EndedHedge<O> {
+    pub(crate) id: AttemptId,
+    pub(crate) inside: Surroundings,
+    pub(crate) outcome: O,
 }
 
 impl<Fut> Hedges<Fut> {
-    pub(super) fn new() -> Hedges<Fut> {
+    pub(crate) fn new() -> Hedges<Fut> {
         Hedges(Vec::new())
     }
 
     /// Starts one; `attempt` makes it, inside of what it grants.
-    pub(super) fn start(&mut self, launch: &Launch, mut inside: Surroundings, attempt: impl FnOnce() -> Fut) {
+    pub(crate) fn start(&mut self, launch: &Launch, mut inside: Surroundings, attempt: impl FnOnce() -> Fut) {
         let attempt = inside.enter(|| Box::pin(attempt()));
         self.0.push(Running { id: launch.id, inside, attempt: Some(attempt) });
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Ends one whose time is up; `None` if it is not one of these.
-    pub(super) fn end(&mut self, id: AttemptId) -> Option<Surroundings> {
+    pub(crate) fn end(&mut self, id: AttemptId) -> Option<Surroundings> {
         let place = self.0.iter().position(|hedge| hedge.id == id)?;
         let mut hedge = self.0.swap_remove(place);
         hedge.drop_inside();
@@ -51,7 +51,7 @@ impl<Fut> Hedges<Fut> {
 
 impl<Fut: Future> Hedges<Fut> {
     /// Polls all of them, until one has ended.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended<Fut::Output>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<EndedHedge<Fut::Output>> {
         for place in 0..self.0.len() {
             let Running { inside, attempt, .. } = &mut self.0[place];
             let outcome = inside.enter(|| {
@@ -64,7 +64,7 @@ impl<Fut: Future> Hedges<Fut> {
             });
             if let Poll::Ready(outcome) = outcome {
                 let Running { id, inside, .. } = self.0.swap_remove(place);
-                return Poll::Ready(Ended { id, inside, outcome });
+                return Poll::Ready(EndedHedge { id, inside, outcome });
             }
         }
         Poll::Pending

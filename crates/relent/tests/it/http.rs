@@ -10,6 +10,7 @@ mod connection;
 mod errors;
 mod h2;
 mod headers;
+mod hedging;
 mod hints;
 mod matrix;
 mod peek;

@@ -45,8 +45,8 @@ fn a_hedge_is_due_after_its_delay_and_not_before() {
     let (rig, budget) = rig(1, 9);
     let (mut session, first) = rig.begun(at(0));
     assert_eq!(session.alarm(&rig.context(), at(0)), at(50));
-    assert_eq!(session.hedge(&rig.context(), at(49)), Hedge::NotYet);
-    let hedge = hedged(session.hedge(&rig.context(), at(50)));
+    assert_eq!(session.hedge(&rig.context(), true, at(49)), Hedge::NotYet);
+    let hedge = hedged(session.hedge(&rig.context(), true, at(50)));
     assert_eq!((first.number, hedge.number, session.in_flight()), (1, 2, 2));
     assert_eq!(hedge.ends, at(2050));
     assert_eq!(session.alarm(&rig.context(), at(50)), first.ends, "no other hedge, so the first end is next");
@@ -60,7 +60,7 @@ fn whichever_succeeds_first_wins_and_nobody_else_is_blamed_or_paid() {
         let breaker = SpyBreaker::answering(true, true);
         rig.breaker = Some(Arc::clone(&breaker) as Arc<dyn relent_core::Breaker>);
         let (mut session, first) = rig.begun(at(0));
-        let second = hedged(session.hedge(&rig.context(), at(50)));
+        let second = hedged(session.hedge(&rig.context(), true, at(50)));
         let id = if winner == 1 { first.id } else { second.id };
         session.succeeded(&rig.context(), id, Used::Unsaid, Some(at(1900)));
         assert!(session.is_over());
@@ -78,7 +78,7 @@ fn an_attempt_that_fails_while_another_runs_ends_nothing() {
     for failing in [1, 2] {
         let (rig, budget) = rig(1, 9);
         let (mut session, first) = rig.begun(at(0));
-        let second = hedged(session.hedge(&rig.context(), at(50)));
+        let second = hedged(session.hedge(&rig.context(), true, at(50)));
         let (loses, stays) = if failing == 1 { (first, second) } else { (second, first) };
         let next = waits(session.failed(&rig.context(), loses.id, transient(), at(60)));
         assert_eq!(next, stays.ends);
@@ -97,7 +97,7 @@ fn an_attempt_that_fails_while_another_runs_ends_nothing() {
 fn a_failure_that_no_repeat_would_mend_is_the_answer_at_once() {
     let (rig, _) = rig(1, 9);
     let (mut session, first) = rig.begun(at(0));
-    let _second = hedged(session.hedge(&rig.context(), at(50)));
+    let _second = hedged(session.hedge(&rig.context(), true, at(50)));
     let stop = stopped(session.failed(&rig.context(), first.id, Verdict::Permanent.into(), at(60)));
     assert_eq!((stop.reason, stop.attempts), (StopReason::NotRetryable, 2));
     assert_eq!(session.in_flight(), 0);
@@ -107,7 +107,7 @@ fn a_failure_that_no_repeat_would_mend_is_the_answer_at_once() {
 fn a47_a_refused_hedge_leaves_the_call_alone() {
     let (rig, _) = rig(2, 0);
     let (mut session, first) = rig.begun(at(0));
-    assert_eq!(session.hedge(&rig.context(), at(50)), Hedge::Refused(StopReason::BudgetExhausted));
+    assert_eq!(session.hedge(&rig.context(), true, at(50)), Hedge::Refused(StopReason::BudgetExhausted));
     assert_eq!(session.alarm(&rig.context(), at(50)), first.ends, "it is not asked again and again");
     session.succeeded(&rig.context(), first.id, Used::Unsaid, None);
     assert!(session.is_over());
@@ -120,12 +120,12 @@ fn only_what_may_be_repeated_is_hedged() {
         let mut session = Session::new(&rig.policy, repeat, Instant::NEVER, at(0));
         let first = launched(session.begin(&rig.context(), at(0)));
         assert_eq!(session.alarm(&rig.context(), at(0)), first.ends);
-        assert_eq!(session.hedge(&rig.context(), at(500)), Hedge::NotYet);
+        assert_eq!(session.hedge(&rig.context(), true, at(500)), Hedge::NotYet);
     }
     let mut session = rig.session(at(0));
     session.cannot_be_replayed();
     let _first = launched(session.begin(&rig.context(), at(0)));
-    assert_eq!(session.hedge(&rig.context(), at(50)), Hedge::Refused(StopReason::NotReplayable));
+    assert_eq!(session.hedge(&rig.context(), true, at(50)), Hedge::Refused(StopReason::NotReplayable));
     assert_eq!(budget.seen().asked, []);
 }
 
@@ -141,7 +141,7 @@ fn everybody_is_asked_before_a_hedge_and_the_first_no_is_the_reason() {
             None => rig.context_under(&NoCredit as &dyn Credit),
         };
         let _first = launched(session.begin(&context, at(0)));
-        match session.hedge(&context, at(50)) {
+        match session.hedge(&context, true, at(50)) {
             Hedge::Refused(reason) => Some(reason),
             _ => None,
         }
@@ -163,9 +163,9 @@ fn a_peer_that_asks_for_a_pause_or_a_stop_gets_no_hedge() {
     for failure in asks {
         let (rig, budget) = rig(2, 9);
         let (mut session, first) = rig.begun(at(0));
-        let second = hedged(session.hedge(&rig.context(), at(50)));
+        let second = hedged(session.hedge(&rig.context(), true, at(50)));
         waits(session.failed(&rig.context(), second.id, failure, at(60)));
-        assert_eq!(session.hedge(&rig.context(), at(500)), Hedge::NotYet);
+        assert_eq!(session.hedge(&rig.context(), true, at(500)), Hedge::NotYet);
         assert_eq!(budget.seen().asked.len(), 1);
         // What was said to one attempt is heeded when the last one has failed.
         let step = session.failed(&rig.context(), first.id, transient(), at(600));
@@ -183,9 +183,9 @@ fn hedges_and_retries_share_the_attempts() {
     let (mut session, first) = rig.begun(at(0));
     let mut ids = vec![first.id];
     for n in 1..=3 {
-        ids.push(hedged(session.hedge(&rig.context(), at(50 * n))).id);
+        ids.push(hedged(session.hedge(&rig.context(), true, at(50 * n))).id);
     }
-    assert_eq!(session.hedge(&rig.context(), at(1000)), Hedge::NotYet);
+    assert_eq!(session.hedge(&rig.context(), true, at(1000)), Hedge::NotYet);
     let last = ids.pop().expect("four attempts");
     for id in ids {
         waits(session.failed(&rig.context(), id, transient(), at(1000)));
@@ -198,7 +198,7 @@ fn hedges_and_retries_share_the_attempts() {
 fn each_attempt_has_its_own_time() {
     let (rig, _) = rig(1, 9);
     let (mut session, first) = rig.begun(at(0));
-    let second = hedged(session.hedge(&rig.context(), at(50)));
+    let second = hedged(session.hedge(&rig.context(), true, at(50)));
     assert_eq!(session.overdue(at(1999)), None);
     assert_eq!(session.overdue(at(2000)), Some(first.id));
     waits(session.expired(&rig.context(), first.id, Failure::timed_out(), at(2000)));
@@ -214,7 +214,7 @@ fn the_deadline_ends_all_of_them() {
     let (rig, budget) = rig(1, 9);
     let mut session = Session::new(&rig.policy, Repeat::Yes, at(500), at(0));
     let first = launched(session.begin(&rig.context(), at(0)));
-    let _second = hedged(session.hedge(&rig.context(), at(50)));
+    let _second = hedged(session.hedge(&rig.context(), true, at(50)));
     assert_eq!(session.overdue(at(500)).map(|id| id.get()), Some(2));
     let stop = stopped(session.expired(&rig.context(), first.id, Failure::timed_out(), at(500)));
     assert_eq!((stop.reason, stop.attempts, stop.ambiguous), (StopReason::DeadlineExceeded, 2, true));
@@ -228,8 +228,8 @@ fn a_hedged_call_that_is_given_up_holds_nothing() {
     let context = rig.context_under(&credit);
     let mut session = rig.session(at(0));
     let _first = launched(session.begin(&context, at(0)));
-    let _second = hedged(session.hedge(&context, at(50)));
-    let _third = hedged(session.hedge(&context, at(100)));
+    let _second = hedged(session.hedge(&context, true, at(50)));
+    let _third = hedged(session.hedge(&context, true, at(100)));
     let stop = session.abandon(&context, Used::Unsaid, Some(at(110)));
     assert_eq!((stop.reason, stop.attempts, stop.ambiguous), (StopReason::Cancelled, 3, true));
     assert_eq!((budget.seen().finished, budget.seen().given_back), (2, 0));
@@ -241,7 +241,7 @@ fn what_may_go_to_hedges_is_not_told_to_the_layers_below() {
     let left = |hedges: u32| {
         let (rig, _) = rig(hedges, 9);
         let (mut session, first) = rig.begun(at(0));
-        let hedge = hedged(session.hedge(&rig.context(), at(50)));
+        let hedge = hedged(session.hedge(&rig.context(), true, at(50)));
         (first.left, hedge.left)
     };
     assert_eq!(left(1), (Some(1), Some(0)));
@@ -256,7 +256,7 @@ fn a_hedge_counts_as_one_used() {
     let context = rig.context_under(&credit);
     let mut session = rig.session(at(0));
     let first = launched(session.begin(&context, at(0)));
-    let second = hedged(session.hedge(&context, at(50)));
+    let second = hedged(session.hedge(&context, true, at(50)));
     waits(session.failed(&context, second.id, transient(), at(60)));
     let stop = stopped(session.failed(&context, first.id, Verdict::Permanent.into(), at(70)));
     assert_eq!((stop.attempts, session.used(), credit.get()), (2, 1, 4));
@@ -269,7 +269,7 @@ fn credit_comes_back_from_a_hedged_call_that_succeeds() {
     let context = rig.context_under(&credit);
     let mut session = rig.session(at(0));
     let first = launched(session.begin(&context, at(0)));
-    let _second = hedged(session.hedge(&context, at(50)));
+    let _second = hedged(session.hedge(&context, true, at(50)));
     session.succeeded(&context, first.id, Used::Unsaid, None);
     assert_eq!(credit.get(), 5);
 }

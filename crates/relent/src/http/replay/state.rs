@@ -62,6 +62,11 @@ impl<B: Body> State<B> {
 }
 
 impl<B: Body> State<B> {
+    /// Whether everything was read, and is kept.
+    pub(super) fn is_complete(&self) -> bool {
+        self.lost_by.is_none() && self.aside.is_none() && self.rest.as_ref().is_none_or(Body::is_end_stream)
+    }
+
     pub(super) fn rest_is_over(&self) -> bool {
         self.aside.is_none() && self.rest.as_ref().is_none_or(Body::is_end_stream)
     }
