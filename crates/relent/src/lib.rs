@@ -122,8 +122,8 @@ pub use relent_core::{
     Budget, BudgetConfig, BudgetCounts, Cause, ClassicConfig, ConcurrencyConfig, CostConfig, Deposit,
     Failure, Grant, GrpcCode, Health, HedgeConfig, HedgeDelay, Hint, Hold, Instant, Jitter, Nested, Permit,
     Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule,
-    RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope, ThrottleConfig, TokenClass, TripReason, Used,
-    Verdict, WaitOrigin, WindowedConfig, defaults,
+    RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope, ThrottleConfig, ThrottledConfig, TokenClass,
+    TripReason, Used, Verdict, WaitOrigin, WindowedConfig, defaults,
 };
 pub use retry::Retry;
 pub use run::{Operation, Run, Until};
