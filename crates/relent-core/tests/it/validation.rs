@@ -140,6 +140,26 @@ fn lengths_over_a_year_are_refused_by_name() {
 }
 
 #[test]
+fn b6_a_length_or_a_cap_that_is_none_is_refused_where_it_is_built() {
+    assert_eq!(refused(Policy::builder().deadline(Duration::MAX)).field(), "deadline");
+    let (base, cap) = (secs(10), millis(100));
+    assert_eq!(refused(Policy::exponential(base, cap)), PolicyError::CapBelowBase { cap, base });
+    for factor in ["-1", "NaN"] {
+        assert_eq!(factor.parse::<Ratio>(), Err(RatioError::NotANumber));
+    }
+}
+
+#[test]
+fn a28_the_time_of_the_whole_call_does_not_pass_for_an_attempts() {
+    // Both bounds said as one number: the attempt would have all of it, and there would be no second one.
+    let both = Policy::builder().attempt_timeout(secs(2)).deadline(secs(2));
+    assert_eq!(
+        refused(both),
+        PolicyError::AttemptTimeoutNotBelowDeadline { attempt_timeout: secs(2), deadline: secs(2) }
+    );
+}
+
+#[test]
 fn a_limit_for_one_class_is_within_the_attempts() {
     let throttled = |attempts| Policy::builder().throttled(ThrottledConfig::default().attempts(attempts));
     let connect = |attempts| Policy::builder().attempts_on(Cause::Connect, attempts);

@@ -42,6 +42,20 @@ fn a_call_gives_back_what_it_holds() {
     });
 }
 
+#[test]
+fn b8_a_call_dropped_in_its_wait_gives_its_token_back() {
+    let time = Manual::new();
+    let budget = RatioConfig { reserve: Some(2), ..RatioConfig::new(Ratio::percent(10)) };
+    let retry = handle(unbounded(2).budget(budget), &time);
+    for _ in 0..10 {
+        let mut call = Stepper::new(&time, retry.run(async |_| Err::<(), _>(Busy(1))));
+        assert!(call.poll().is_pending());
+        assert_eq!((retry.waiting(), retry.budget_balance()), (1, Some(1)), "it waits, its retry is paid");
+        drop(call);
+        assert_eq!((retry.waiting(), retry.budget_balance()), (0, Some(2)));
+    }
+}
+
 /// A late failure, a failure at once, an attempt that hangs, and a success.
 async fn every_kind(time: &Manual, launched: &Cell<u32>, attempt: Attempt) -> Result<(), Busy> {
     launched.set(launched.get() + 1);

@@ -165,6 +165,25 @@ fn a14_jitter_as_large_as_the_wait_is_never_negative() {
 }
 
 #[test]
+fn b6_b7_b8_no_jitter_is_added_after_the_cap() {
+    // What three peers ship: a base at the cap, and then up to twice, or half as much again.
+    let jitters = [
+        Jitter::Additive(Ratio::ONE),
+        Jitter::Proportional(Ratio::percent(50)),
+        Jitter::Additive(Ratio::percent(50)),
+    ];
+    for jitter in jitters {
+        let backoff = backoff(secs(1), secs(1), Ratio::of(2, 1), jitter);
+        for retry in extremes().filter(|retry| *retry > 0) {
+            let (low, high) = backoff.range(retry, secs(1));
+            assert!(low < high, "{jitter:?}: nothing is left to draw from");
+            assert_eq!(backoff.draw(retry, secs(1), u64::MAX), high);
+            assert!(high <= secs(1) && high > millis(999), "{jitter:?}, retry {retry}: {high:?}");
+        }
+    }
+}
+
+#[test]
 fn b3_a_generator_that_yields_nothing_but_zeros_or_ones_is_legal() {
     let policy = Policy::default();
     assert_eq!(policy.backoff().draw(1, Duration::ZERO, 0), Duration::ZERO);

@@ -161,6 +161,33 @@ fn a27_an_attempt_that_hangs_is_retried_until_the_deadline() {
 }
 
 #[test]
+fn a28_an_attempts_time_is_retried_and_the_calls_time_is_not() {
+    let hangs = secs(3_600);
+    let one_attempts = Policy::constant(Duration::ZERO).attempt_timeout(secs(2)).no_deadline();
+    let (starts, end, reason) = drive(&Rig::new(one_attempts.build().unwrap()), hangs);
+    assert_eq!((starts.len(), end, reason), (3, at(6_000), StopReason::AttemptsExhausted));
+    let the_calls = Policy::constant(Duration::ZERO).no_attempt_timeout().deadline(secs(2));
+    let (starts, end, reason) = drive(&Rig::new(the_calls.build().unwrap()), hangs);
+    assert_eq!((starts.len(), end, reason), (1, at(2_000), StopReason::DeadlineExceeded));
+}
+
+#[test]
+fn b6_b10_the_attempts_own_time_counts_and_not_the_waits_alone() {
+    // 3 × (2 s of work + 1 s of wait): by its waits alone this call would have time for seven more.
+    let policy = Policy::constant(secs(1)).attempts(100).no_budget().no_attempt_timeout().deadline(secs(10));
+    let (starts, end, reason) = drive(&Rig::new(policy.build().unwrap()), secs(2));
+    assert_eq!(starts, [at(0), at(3_000), at(6_000), at(9_000)]);
+    assert_eq!((end, reason), (at(10_000), StopReason::DeadlineExceeded));
+}
+
+#[test]
+fn b10_no_wait_at_all_is_no_reason_to_go_on_for_ever() {
+    let policy = Policy::constant(Duration::ZERO).attempts(1_000_000).no_budget().no_attempt_timeout();
+    let (starts, _, reason) = drive(&Rig::new(policy.deadline(secs(1)).build().unwrap()), millis(1));
+    assert_eq!((starts.len(), reason), (999, StopReason::DeadlineTooClose));
+}
+
+#[test]
 fn b11_an_attempts_time_is_computed_after_the_wait() {
     let policy = Policy::constant(secs(2)).attempt_timeout(secs(4)).deadline(secs(10)).build().unwrap();
     let rig = Rig::new(policy);

@@ -88,6 +88,39 @@ fn a37_the_longer_of_hint_and_backoff_wins_and_says_whose_it_is() {
 }
 
 #[test]
+fn b6_a_server_that_asks_for_a_wait_grants_no_further_attempt() {
+    let rig = Rig::new(Policy::builder().no_budget().build().unwrap());
+    let (mut session, mut launch) = rig.begun(at(0));
+    let mut now = at(0);
+    for _ in 1..rig.policy.attempts() {
+        now = waits(session.failed(&rig.context(), launch.id, throttled(Hint::at_least(secs(1))), now));
+        launch = launched(session.due(&rig.context(), now));
+    }
+    let stop = stopped(session.failed(&rig.context(), launch.id, throttled(Hint::at_least(secs(1))), now));
+    assert_eq!((stop.reason, stop.attempts), (StopReason::AttemptsExhausted, 3));
+}
+
+#[test]
+fn b13_jitter_never_brings_a_call_back_before_its_hint() {
+    let jitters = [
+        Jitter::Full,
+        Jitter::Equal,
+        Jitter::Decorrelated,
+        Jitter::DecorrelatedBounded,
+        Jitter::Proportional(Ratio::ONE),
+        Jitter::Additive(Ratio::ONE),
+    ];
+    for jitter in jitters {
+        let policy = Policy::exponential(millis(100), secs(10)).jitter(jitter).no_budget();
+        let rig = Rig::new(policy.max_waiting(1).build().unwrap());
+        for _ in 0..10_000 {
+            let (wait, _) = wait_after(&rig, throttled(Hint::at_least(secs(5))), Instant::NEVER);
+            assert!(wait >= secs(5), "{jitter:?}: {wait:?}");
+        }
+    }
+}
+
+#[test]
 fn a_date_sent_to_many_spreads_them_upwards() {
     // A backoff that is always shorter than the hint, so that only the hint's own spread is seen.
     let policy = Policy::exponential(millis(1), secs(4)).no_budget().max_waiting(1).build().unwrap();

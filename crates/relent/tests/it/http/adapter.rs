@@ -80,6 +80,21 @@ async fn a_failed_response_says_why_it_is_the_last() {
 }
 
 #[tokio::test]
+async fn b5_the_rule_is_asked_before_the_first_retry_and_the_wait_is_kept() {
+    let busy = || Act::Answer(reply(503, &[("retry-after", "5")], "busy"));
+    let time = Manual::new();
+    let server = Server::start([busy(), Act::ok()]);
+    let client = reqwest_client(retry(policy(), &time));
+    let response = client.send(client.inner().post(server.url()).body("amount=5")).await.unwrap();
+    assert_eq!((response.status().as_u16(), server.requests().len()), (503, 1));
+
+    let server = Server::start([busy(), Act::ok()]);
+    let response = passing(&time, client.send(client.inner().get(server.url()))).await.unwrap();
+    assert_eq!((response.status().as_u16(), server.requests().len()), (200, 2));
+    assert!(time.elapsed() >= Duration::from_secs(5), "{:?}", time.elapsed());
+}
+
+#[tokio::test]
 async fn a64_a_post_that_was_answered_with_a_redirect_is_not_sent_again() {
     // The second hop refuses the connection; the first one has done the work.
     for status in [301, 302, 303, 307, 308] {

@@ -68,7 +68,7 @@ async fn throttled_without_a_hint_waits_the_throttled_base() {
 }
 
 #[tokio::test]
-async fn dates_are_read_against_the_responses_own_whatever_the_clocks_say() {
+async fn b13_b21_dates_are_read_against_the_responses_own_whatever_the_clocks_say() {
     let dates =
         ["Sun, 06 Nov 1994 08:50:00 GMT", "Sunday, 06-Nov-94 08:50:00 GMT", "Sun Nov  6 08:50:00 1994"];
     for date in dates {
@@ -87,7 +87,7 @@ async fn dates_are_read_against_the_responses_own_whatever_the_clocks_say() {
 }
 
 #[tokio::test]
-async fn a31_a32_a_hint_over_the_ceiling_stops_at_once() {
+async fn a31_a32_b21_a_hint_over_the_ceiling_stops_at_once() {
     for hint in ["3600", "99999999999999999999", "18446744073709551615", "Fri, 31 Dec 9999 23:59:59 GMT"] {
         let time = Manual::new();
         let (times, stopped) =

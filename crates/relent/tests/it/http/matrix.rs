@@ -192,6 +192,16 @@ async fn a64_statuses_are_repeated_only_where_that_is_harmless() {
 }
 
 #[tokio::test]
+async fn b10_not_every_5xx_is_worth_another_attempt() {
+    for (through, code) in BOTH.into_iter().flat_map(|through| [501, 505].map(|code| (through, code))) {
+        let row = Row { method: Method::GET, key: None, rule: RepeatRule::Always, harmless: true };
+        let (outcome, server) = cell(through, &row, Act::status(code)).await;
+        assert_eq!((outcome.status, outcome.reason), (Some(code), Some(StopReason::NotRetryable)));
+        assert_eq!(server.requests().len(), 1, "{code}");
+    }
+}
+
+#[tokio::test]
 async fn under_never_nothing_is_sent_again() {
     for through in BOTH {
         let row = Row { method: Method::GET, key: Some("k"), rule: RepeatRule::Never, harmless: false };
@@ -203,7 +213,7 @@ async fn under_never_nothing_is_sent_again() {
 }
 
 #[tokio::test]
-async fn p2_a_post_is_not_retried_where_a_get_is() {
+async fn p2_b10_b14_b21_a_post_is_not_retried_where_a_get_is() {
     for (method, requests) in [(Method::GET, 2), (Method::POST, 1)] {
         let row = Row { method, key: None, rule: RepeatRule::IdempotentMethods, harmless: false };
         let (_, server) = cell(Through::Tower, &row, Act::status(503)).await;

@@ -79,7 +79,7 @@ async fn p5_every_refusal_hands_on_the_servers_response() {
 }
 
 #[tokio::test]
-async fn p68_after_the_last_attempt_the_last_response_comes_back() {
+async fn p68_b14_after_the_last_attempt_the_last_response_comes_back() {
     for through in BOTH {
         let time = Manual::new();
         let script = ["one", "two", "three"].map(|body| Act::Answer(reply(503, &[], body)));
@@ -112,7 +112,7 @@ async fn p64_no_header_of_a_failed_attempt_gets_through() {
 
 /// A pool of one connection: while one call waits, another one goes through, time standing still.
 #[tokio::test]
-async fn a_short_response_gives_its_connection_back_for_the_wait() {
+async fn b8_b20_a_short_response_gives_its_connection_back_for_the_wait() {
     let (time, body) = (Manual::new(), "x".repeat(16 * 1024));
     let server = Server::start([Act::Answer(reply(503, &[], &body)), Act::ok(), Act::ok()]);
     let retry = retry(patient(), &time);
@@ -129,7 +129,7 @@ async fn a_short_response_gives_its_connection_back_for_the_wait() {
 }
 
 #[tokio::test]
-async fn a_long_response_costs_its_connection_at_once() {
+async fn b20_a_long_response_costs_its_connection_at_once() {
     // So long that nobody on the way has all of it at hand.
     let (time, body) = (Manual::new(), "x".repeat(8 << 20));
     let server = Server::start([Act::Answer(reply(503, &[], &body)), Act::ok(), Act::ok()]);
