@@ -20,6 +20,53 @@ mod classification {}
 #[doc = include_str!("../grpc.md")]
 mod grpc {}
 
+/// How long a wait is.
+#[cfg(doctest)]
+#[doc = include_str!("../backoff.md")]
+mod backoff {}
+
+/// Who pays for retries.
+#[cfg(doctest)]
+#[doc = include_str!("../budgets.md")]
+mod budgets {}
+
+/// By situation.
+#[cfg(doctest)]
+#[doc = include_str!("../recipes.md")]
+mod recipes {}
+
+/// From other libraries.
+#[cfg(doctest)]
+mod migrate {
+    /// What differs, wherever one comes from.
+    #[doc = include_str!("../migrate.md")]
+    mod overview {}
+
+    /// backon.
+    #[doc = include_str!("../migrate/backon.md")]
+    mod backon {}
+
+    /// tokio-retry.
+    #[doc = include_str!("../migrate/tokio-retry.md")]
+    mod tokio_retry {}
+
+    /// backoff.
+    #[doc = include_str!("../migrate/backoff.md")]
+    mod backoff {}
+
+    /// tower's retry.
+    #[doc = include_str!("../migrate/tower.md")]
+    mod tower {}
+
+    /// reqwest-retry.
+    #[doc = include_str!("../migrate/reqwest-retry.md")]
+    mod reqwest_retry {}
+
+    /// Two libraries of Go.
+    #[doc = include_str!("../migrate/go.md")]
+    mod go {}
+}
+
 /// A common loop in Go beside relent.
 #[cfg(doctest)]
 #[doc = include_str!("../compare-go-loop.md")]
