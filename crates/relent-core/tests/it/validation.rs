@@ -218,6 +218,21 @@ fn more_than_one_attempt_needs_something_to_retry_on() {
 }
 
 #[test]
+fn every_grpc_failure_can_be_retried_on_and_no_success() {
+    use relent_core::{BadGrpcCode, GrpcCode};
+
+    assert_eq!(RetryOn::nothing().grpc(GrpcCode::Ok), Err(BadGrpcCode(GrpcCode::Ok)));
+    for code in GrpcCode::all().skip(1) {
+        let set = RetryOn::nothing().grpc(code).expect("it is a failure");
+        assert_eq!(set.grpc_codes().collect::<Vec<_>>(), [code]);
+        assert_eq!(format!("{set:?}"), format!("{{{code}}}"));
+        assert!(!set.is_empty());
+    }
+    let by_default: Vec<_> = RetryOn::default().grpc_codes().collect();
+    assert_eq!(by_default, [GrpcCode::ResourceExhausted, GrpcCode::Unavailable]);
+}
+
+#[test]
 fn only_what_may_work_unchanged_can_be_retried_on() {
     let good = [408, 409, 421, 425, 429, 500, 502, 503, 504, 506, 599];
     for code in 0..=u16::MAX {

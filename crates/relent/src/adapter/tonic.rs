@@ -1,7 +1,7 @@
 //! tonic: a layer for its channels, what its errors mean, and a server's words to clients.
 //!
 //! Any generated client takes a channel with [`TonicRetryLayer`] around it. Errors of tonic are known to
-//! [`Standard`](crate::Standard) wherever they come up, so that [`Retry::run`](crate::Retry::run) around a whole call works
+//! [`Standard`] wherever they come up, so that [`Retry::run`](crate::Retry::run) around a whole call works
 //! too; but only the layer tells servers what there is to tell, and sees pushbacks before tonic has unpacked them.
 //!
 //! For a server, [`DeadlineLayer`](crate::http::DeadlineLayer) keeps to the callers' `grpc-timeout` and attempt credit;
