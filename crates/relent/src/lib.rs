@@ -69,6 +69,7 @@
 //! | tonic | `adapter::tonic::TonicRetryLayer` | `tonic` |
 //! | reqwest | `adapter::reqwest::RetryClient` | `reqwest` |
 //! | tests without waiting | [`timer::Manual`], or tokio's paused time | |
+//! | scripts, timelines and faults for tests | `testing` | `testing` |
 //! | policies from a file | the crate `relent-config` | |
 //! | logs and metrics | [`Retry::on_event`] | |
 //! | giving up from outside | [`Run::until`], or drop the future | |
@@ -100,6 +101,8 @@ pub mod outcome;
 mod random;
 mod retry;
 mod run;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod timer;
 
 pub use ambient::{InScope, Scope};

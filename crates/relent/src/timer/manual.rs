@@ -109,7 +109,12 @@ impl Manual {
                     Poll::Pending => continue,
                 }
             }
-            assert!(self.advance_to_next().is_some(), "the future waits for something else than this clock");
+            assert!(
+                self.advance_to_next().is_some(),
+                "the future waits, and nobody sleeps on this clock: at {:?} of virtual time it would wait for ever. \
+                 What it waits for must come from this clock, or from a future that is polled with it",
+                self.elapsed(),
+            );
         }
     }
 

@@ -29,6 +29,8 @@ mod outcome;
 mod peers;
 mod rig;
 mod stepper;
+#[cfg(feature = "testing")]
+mod testing;
 mod timelines;
 mod timer;
 #[cfg(feature = "tonic")]

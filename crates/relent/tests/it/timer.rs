@@ -95,7 +95,7 @@ fn virtual_time_runs_a_future_to_its_end() {
 }
 
 #[test]
-#[should_panic(expected = "waits for something else than this clock")]
+#[should_panic(expected = "nobody sleeps on this clock")]
 fn virtual_time_does_not_wait_for_what_never_comes() {
     Manual::new().run(pending::<()>());
 }
