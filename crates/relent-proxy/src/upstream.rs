@@ -13,13 +13,13 @@ use std::sync::Arc;
 use http::HeaderValue;
 use relent::http::wire::Reporter;
 use relent_config::{Endpoint, Protocol};
-use relent_core::Instant;
+use relent_core::{Holds, Instant, TargetHold};
 
 pub(crate) use attempt::{Broken, Parcel, Progress, Sent, send};
 pub use connect::{Connector, TcpConnector};
 use h2::Shared;
 use pick::Rotation;
-pub(crate) use pick::Tried;
+pub(crate) use pick::{Ended, Tried};
 pub(crate) use pool::Lease;
 use pool::Pool;
 
@@ -32,6 +32,8 @@ pub(crate) struct Upstream {
     pub(crate) authorities: Vec<HeaderValue>,
     /// Whether it has ever answered with its attempt credit.
     pub(crate) reporter: Reporter,
+    /// The pauses that its endpoints have asked for.
+    pub(crate) holds: Vec<TargetHold>,
 }
 
 impl Upstream {
@@ -40,7 +42,29 @@ impl Upstream {
             HeaderValue::try_from(endpoint.authority()).expect("a host and a port make a header value")
         };
         let authorities = facts.endpoints.iter().map(authority).collect();
-        Upstream { name, facts, authorities, reporter: Reporter::default() }
+        let holds = facts.endpoints.iter().map(|_| TargetHold::new()).collect();
+        Upstream { name, facts, authorities, reporter: Reporter::default(), holds }
+    }
+}
+
+/// The pauses that the endpoints of an upstream have asked for, as a call sees them that has just been to one of these.
+#[derive(Debug)]
+pub(crate) struct EndpointHolds<'a> {
+    pub(crate) upstream: &'a Upstream,
+    /// The endpoint of the attempt in flight.
+    pub(crate) endpoint: Option<usize>,
+}
+
+impl Holds for EndpointHolds<'_> {
+    /// Until the first of the endpoints may be asked again: a retry goes there.
+    fn held_until(&self) -> Instant {
+        self.upstream.holds.iter().map(Holds::held_until).min().unwrap_or(Instant::ZERO)
+    }
+
+    fn hold(&self, until: Instant) {
+        if let Some(hold) = self.endpoint.and_then(|endpoint| self.upstream.holds.get(endpoint)) {
+            hold.hold(until);
+        }
     }
 }
 
@@ -70,8 +94,9 @@ impl Local {
     }
 
     /// The endpoint for a call's next attempt.
-    pub(crate) fn pick(&self, tried: &Tried) -> usize {
-        self.rotation.pick(self.endpoints.len(), tried)
+    pub(crate) fn pick(&self, tried: &Tried, now: Instant) -> usize {
+        let held = |endpoint: usize| self.upstream.holds[endpoint].held_until() > now;
+        self.rotation.pick(self.endpoints.len(), tried, held)
     }
 
     /// Closes the connections that have been idle for too long.

@@ -23,7 +23,7 @@ use crate::request::{Pristine, Upgrade};
 use crate::respond::Refusal;
 use crate::response::LiveBody;
 use crate::tunnel;
-use crate::upstream::{self, Broken, Connector, Local, Parcel, Progress, Sent, Tried};
+use crate::upstream::{self, Broken, Connector, Ended, EndpointHolds, Local, Parcel, Progress, Sent, Tried};
 use crate::worker::Worker;
 
 pub(super) struct Call<'a, C: Connector> {
@@ -130,7 +130,9 @@ impl<C: Connector> Call<'_, C> {
     /// Hands the session an input.
     fn input<R>(&mut self, input: impl FnOnce(&mut Session, &Context<'_, Granted>) -> R) -> R {
         let policy = self.own.as_deref().unwrap_or(&self.target.policy);
-        let context = self.target.handles.context(policy, &self.credit);
+        let endpoint = self.flight.as_ref().map(|flight| flight.endpoint);
+        let holds = EndpointHolds { upstream: &self.local.upstream, endpoint };
+        let context = Context { hold: Some(&holds), ..self.target.handles.context(policy, &self.credit) };
         let session = match &mut self.stage {
             Stage::Live(session) => session,
             stage => {
@@ -176,7 +178,7 @@ impl<C: Connector> Call<'_, C> {
     pub(super) async fn attempt(&mut self, launch: Launch, now: Instant) -> Result<Next, Refusal> {
         let waited = self.waited(now);
         self.last = None;
-        let endpoint = self.local.pick(&self.tried);
+        let endpoint = self.local.pick(&self.tried, now);
         let request = self.pristine.attempt(&launch, &self.target.stamp, self.replay.next_attempt());
         let mut parcel = Parcel { endpoint, request: Some(request), fresh: self.fresh, now };
         let progress = Progress::default();
@@ -237,7 +239,7 @@ impl<C: Connector> Call<'_, C> {
             *self.answer = Some(answer);
             return Next::Answered;
         }
-        self.tried.failed(self.endpoint(), false);
+        self.tried.failed(self.endpoint(), Ended::Otherwise);
         self.believe(&mut response);
         let failure = failure_of_response(status, response.headers(), SystemTimer.wall())
             .expect("400 and above are failures")
@@ -259,7 +261,12 @@ impl<C: Connector> Call<'_, C> {
     fn broke(&mut self, id: AttemptId, broken: Broken, now: Instant) -> Step {
         let cause = broken.failure.kind();
         self.landed(Outcome::Failed(cause), now);
-        self.tried.failed(self.endpoint(), cause == Cause::Reset);
+        let ended = match cause {
+            Cause::Reset => Ended::BrokeOff,
+            Cause::Connect => Ended::Unreachable,
+            _ => Ended::Otherwise,
+        };
+        self.tried.failed(self.endpoint(), ended);
         self.last = Some(Last::Error(cause, broken.error));
         let used = self.unheard(&broken.failure);
         self.failed(id, broken.failure.used(used), now)
@@ -268,7 +275,7 @@ impl<C: Connector> Call<'_, C> {
     fn expired(&mut self, id: AttemptId, now: Instant) -> Step {
         let failure = self.flight.as_ref().map_or(Failure::timed_out(), |flight| flight.progress.expired());
         self.landed(Outcome::Failed(Cause::Timeout), now);
-        self.tried.failed(self.endpoint(), false);
+        self.tried.failed(self.endpoint(), Ended::Otherwise);
         self.last = Some(Last::Error(Cause::Timeout, "no answer in time".to_owned()));
         let used = self.unheard(&failure);
         let failure = self.whole(failure.used(used));

@@ -32,6 +32,7 @@ const NOT_ON_THE_WIRE: [(&str, &str); 11] = [
     ("jitter_full", SEED),
     ("jitter_full_with_floor", SEED),
     ("pushback_is_exact", "the proxy hears no exact hints: those are gRPC's"),
+    ("throttled_wait_grows", "Retry-After can't say a hint of milliseconds"),
 ];
 const SEED: &str = "the proxy's jitter has no seed";
 
