@@ -157,7 +157,7 @@ fn whoever_loses_to_a_hedge_was_not_slow() {
     let hedged = Policy::builder().hedge(HedgeConfig::after(millis(50)));
     let (rig, breaker) = behind(config().slow_calls(secs(1), Ratio::percent(50)).minimum_calls(3), hedged);
     let (mut session, _first) = rig.begun(at(0));
-    let Hedge::Launch(hedge) = session.hedge(&rig.context(), at(1_500)) else { panic!("it is due") };
+    let Hedge::Launch(hedge) = session.hedge(&rig.context(), true, at(1_500)) else { panic!("it is due") };
     session.succeeded(&rig.context(), hedge.id, Used::Unsaid, Some(at(1_510)));
     assert_eq!(breaker.counts(at(1_510)), (1, 0, 0));
 }
@@ -167,7 +167,7 @@ fn a_hedge_needs_leave_too() {
     let policy = || Policy::builder().hedge(HedgeConfig::after(millis(50)));
     let (rig, breaker) = open(policy());
     let (mut session, probe) = rig.begun(at(1_000));
-    assert_eq!(session.hedge(&rig.context(), at(1_050)), Hedge::Refused(StopReason::BreakerOpen));
+    assert_eq!(session.hedge(&rig.context(), true, at(1_050)), Hedge::Refused(StopReason::BreakerOpen));
     session.succeeded(&rig.context(), probe.id, Used::Unsaid, Some(at(1_060)));
     assert_eq!(breaker.state(), BreakerState::Closed);
 }
@@ -186,7 +186,7 @@ fn every_leave_is_told_of_once_however_a_hedged_call_ends() {
         rig.breaker = Some(lender.clone());
         let context = rig.context();
         let (mut session, first) = rig.begun(at(0));
-        let hedge = |session: &mut Session, now| match session.hedge(&context, now) {
+        let hedge = |session: &mut Session, now| match session.hedge(&context, true, now) {
             Hedge::Launch(launch) => launch,
             other => panic!("a hedge was expected, not {other:?}"),
         };
