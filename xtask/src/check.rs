@@ -7,6 +7,7 @@ mod lengths;
 mod lints;
 mod nevers;
 mod pages;
+mod targets;
 
 use anyhow::{Result, bail};
 
@@ -45,22 +46,40 @@ const CHECKS: &[Check] = &[
     },
 ];
 
+/// What `--targets` asks for: other platforms, which are no part of the rest.
+const TARGETS: Check = Check {
+    name: "targets",
+    what: "the core builds for wasm and bare metal, where installed",
+    run: targets::check,
+};
+
 /// Runs the named checks, or all.
 pub(crate) fn run(names: &[String]) -> Result<bool> {
+    if names == ["--targets"] {
+        return Ok(hold(&House::survey()?, &[&TARGETS]));
+    }
     if let Some(unknown) = names.iter().find(|name| !CHECKS.iter().any(|check| check.name == *name)) {
         let known: Vec<_> = CHECKS.iter().map(|check| check.name).collect();
         bail!("there is no check `{unknown}`; the checks are {}", known.join(", "));
     }
     let house = House::survey()?;
+    let chosen: Vec<&Check> = CHECKS
+        .iter()
+        .filter(|check| names.is_empty() || names.iter().any(|name| name == check.name))
+        .collect();
+    Ok(hold(&house, &chosen))
+}
+
+/// Whether all of them passed.
+fn hold(house: &House, checks: &[&Check]) -> bool {
     let mut report = Report::default();
-    for check in CHECKS.iter().filter(|check| names.is_empty() || names.iter().any(|name| name == check.name))
-    {
+    for check in checks {
         println!("== {}: {}", check.name, check.what);
         let watch = Stopwatch::start();
         let verdict =
-            (check.run)(&house).unwrap_or_else(|error| Verdict::Failed(vec![Finding(format!("{error:#}"))]));
+            (check.run)(house).unwrap_or_else(|error| Verdict::Failed(vec![Finding(format!("{error:#}"))]));
         report.add(check.name, verdict, watch.read());
     }
     print!("\nChecks:\n{report}");
-    Ok(report.passed())
+    report.passed()
 }

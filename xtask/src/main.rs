@@ -30,6 +30,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   check [NAME...]                   Hold the house rules; only the named checks, if any are named.
+  check --targets                   Build for wasm and bare metal, as far as rustup has those targets.
   test [--no-services] [FILTER...]  Run every test of the workspace: unit, integration and doc tests, loom, examples,
                                     the commands that the pages show.
                                     With filters: only tests whose path contains one of them.

@@ -73,7 +73,7 @@ pub(crate) fn deny(house: &House) -> Result<Verdict> {
 }
 
 /// Runs every command, whatever the ones before came to; their output is the user's.
-fn all(commands: Vec<Command>) -> Result<Verdict> {
+pub(super) fn all(commands: Vec<Command>) -> Result<Verdict> {
     let count = commands.len();
     let mut findings = Vec::new();
     for mut command in commands {
