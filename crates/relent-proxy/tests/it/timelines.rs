@@ -20,7 +20,7 @@ use crate::rig::h2::{self, Frame};
 use crate::rig::{Client, PIPE, Pipe, Response, message};
 
 /// What no endpoint can act out, or no client see; each with its reason. None of them is followed.
-const NOT_ON_THE_WIRE: [(&str, &str); 11] = [
+const NOT_ON_THE_WIRE: [(&str, &str); 12] = [
     ("a56_rejected_locally", "no endpoint answers that nothing was sent to it"),
     ("answer_beats_the_clock", "what leaves at the end of the attempt's time arrives after it"),
     ("deadline_passed_before", "no time at all is nothing that the layer above can tell"),
