@@ -18,11 +18,11 @@ pub struct Case {
 pub struct Bad;
 
 #[inline(never)]
-fn work(x: u64) -> Result<u64, Bad> {
+pub fn work(x: u64) -> Result<u64, Bad> {
     if black_box(x) == u64::MAX { Err(Bad) } else { Ok(x) }
 }
 
-async fn operation(x: u64) -> Result<u64, Bad> {
+pub async fn operation(x: u64) -> Result<u64, Bad> {
     work(x)
 }
 
@@ -31,14 +31,15 @@ pub fn all() -> Vec<Case> {
     let mut cases = success();
     cases.extend(tower_cases());
     cases.extend(delays());
+    cases.extend(crate::breakers::all());
     cases
 }
 
-fn case(name: &'static str, run: impl Fn(u64) + 'static) -> Case {
+pub fn case(name: &'static str, run: impl Fn(u64) + 'static) -> Case {
     Case { name, run: Box::new(run) }
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
+pub fn block_on<F: Future>(future: F) -> F::Output {
     thread_local! {
         static RUNTIME: tokio::runtime::Runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
@@ -46,15 +47,16 @@ fn block_on<F: Future>(future: F) -> F::Output {
     RUNTIME.with(|runtime| runtime.block_on(future))
 }
 
-fn untimed() -> relent::PolicyBuilder {
+pub fn untimed() -> relent::PolicyBuilder {
     Policy::builder().no_attempt_timeout().no_deadline()
 }
 
-fn retry(policy: relent::PolicyBuilder) -> Retry<fn(&Bad) -> Verdict> {
+pub fn retry(policy: relent::PolicyBuilder) -> Retry<fn(&Bad) -> Verdict> {
     let transient: fn(&Bad) -> Verdict = |_| Verdict::Transient;
     Retry::new(policy.build().expect("a valid policy")).classify(transient)
 }
 
+#[macro_export]
 macro_rules! each {
     ($n:ident, $i:ident, $e:expr) => {
         for $i in 0..$n {

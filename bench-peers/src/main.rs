@@ -3,6 +3,7 @@
 //! `peers --list` names the cases; `peers --case NAME --iterations N` runs one, for an instruction counter
 //! (`count.sh`); `peers --deposits` lets two threads deposit into budgets. The work is a function that is not inlined, behind an async fn that is ready at once.
 mod allocations;
+mod breakers;
 mod cases;
 mod deposits;
 

@@ -89,7 +89,9 @@ fn attempt(
     *now = ends;
     match scripted.outcome {
         ScriptedOutcome::Succeeds => {
-            session.succeeded(context, launch.id, reported(0), None);
+            let asked = context.breaker.is_some_and(|breaker| breaker.hears_times());
+            let told = (asked || context.latencies.is_some()).then_some(*now);
+            session.succeeded(context, launch.id, reported(0), told);
             None
         }
         ScriptedOutcome::Fails { failure, used } => {

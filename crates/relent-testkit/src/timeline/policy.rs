@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use relent_core::{
-    Cause, Deposit, Jitter, Nested, Policy, PolicyBuilder, Ratio, RatioConfig, RetriesOnlyConfig, RetryOn,
-    ThrottledConfig,
+    BreakerConfig, BreakerWindow, Cause, ClassicConfig, Deposit, Jitter, Nested, Policy, PolicyBuilder,
+    Ratio, RatioConfig, RetriesOnlyConfig, RetryOn, ThrottledConfig,
 };
 
 use super::value::{Wrong, length, number, one_of, pairs};
@@ -144,7 +144,38 @@ fn budget(value: &str) -> Result<RatioConfig, Wrong> {
     Ok(config)
 }
 
-fn breaker(value: &str) -> Result<RetriesOnlyConfig, Wrong> {
+/// `rate=0.5 window=10s minimum=20`, or `classic in_a_row=2 open=1s probes=1`.
+fn breaker(value: &str) -> Result<BreakerConfig, Wrong> {
+    match value.split_once(' ').unwrap_or((value, "")) {
+        ("classic", fields) => classic(fields).map(BreakerConfig::Classic),
+        _ => retries_only(value).map(BreakerConfig::RetriesOnly),
+    }
+}
+
+fn classic(value: &str) -> Result<ClassicConfig, Wrong> {
+    // Without jitter, as all of a script's policy.
+    let mut config = ClassicConfig::new().open_jitter(Ratio::ZERO);
+    for pair in pairs(value) {
+        match pair? {
+            ("rate", value) => config.failure_rate = Some(number(value)?),
+            ("slow", value) => config.slow_call = Some(length(value)?),
+            ("slow_rate", value) => config.slow_call_rate = number(value)?,
+            ("in_a_row", value) => config.consecutive_failures = Some(number(value)?),
+            ("window", value) => config.window = BreakerWindow::Time(length(value)?),
+            ("calls", value) => config.window = BreakerWindow::Calls(number(value)?),
+            ("minimum", value) => config.minimum_calls = number(value)?,
+            ("open", value) => config.open_for = length(value)?,
+            ("growth", value) => config.open_multiplier = number(value)?,
+            ("cap", value) => config.open_cap = length(value)?,
+            ("jitter", value) => config.open_jitter = number(value)?,
+            ("probes", value) => config.probes = number(value)?,
+            (key, _) => return Err(format!("`{key}` is nothing that a classic breaker has")),
+        }
+    }
+    Ok(config)
+}
+
+fn retries_only(value: &str) -> Result<RetriesOnlyConfig, Wrong> {
     let mut config = RetriesOnlyConfig::DEFAULT;
     for pair in pairs(value) {
         match pair? {
