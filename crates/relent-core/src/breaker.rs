@@ -50,6 +50,14 @@ pub trait Breaker: fmt::Debug + Send + Sync {
     /// May a call's first attempt start now?
     fn admit_first(&self, now: Instant) -> Option<Admission>;
 
+    /// Leave for a call's first attempt from a breaker that need not know the time for it, and does not ask how long a
+    /// success took: it is closed, say. `None`: to be asked with the time ([`admit_first`](Breaker::admit_first)). A driver
+    /// that has no clock reading yet asks here first, and may tell an attempt that was so admitted and ended well with
+    /// [`Instant::ZERO`] for the time.
+    fn admit_untimed(&self) -> Option<Admission> {
+        None
+    }
+
     /// Would a retry be admitted at `at`, as far as is known at `now`? Takes nothing.
     fn admits_retry(&self, now: Instant, at: Instant) -> bool;
 

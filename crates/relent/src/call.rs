@@ -122,12 +122,22 @@ impl<H: Handle, K: Default> Call<H, K> {
     pub(crate) fn plain_leave(&mut self) -> Result<Option<Leave>, Stop> {
         let shared = &*self.handle.retry().shared;
         let Some(breaker) = shared.handles.breaker() else { return Ok(None) };
-        let asked_at = shared.timer.now();
-        let Some(admission) = breaker.admit_first(asked_at) else {
-            return Err(self.refused(StopReason::BreakerOpen));
+        let leave = match breaker.admit_untimed() {
+            Some(admission) => Leave { admission, asked_at: None },
+            None => self.plain_leave_by_the_clock()?,
         };
-        self.stage = Stage::Opening(Repeat::Yes, Some(admission));
-        Ok(Some(Leave { admission, asked_at }))
+        self.stage = Stage::Opening(Repeat::Yes, Some(leave.admission));
+        Ok(Some(leave))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn plain_leave_by_the_clock(&self) -> Result<Leave, Stop> {
+        let shared = self.shared();
+        let now = shared.timer.now();
+        let admission = shared.handles.breaker().and_then(|breaker| breaker.admit_first(now));
+        let admission = admission.ok_or_else(|| self.refused(StopReason::BreakerOpen))?;
+        Ok(Leave { admission, asked_at: Some(now) })
     }
 
     /// A plain call has succeeded at its first attempt.
@@ -138,14 +148,15 @@ impl<H: Handle, K: Default> Call<H, K> {
             budget.on_success(1, None);
         }
         if let (Some(Leave { admission, asked_at }), Some(breaker)) = (leave, shared.handles.breaker()) {
-            breaker.record(admission, Health::Good, Duration::ZERO, asked_at);
+            breaker.record(admission, Health::Good, Duration::ZERO, asked_at.unwrap_or(Instant::ZERO));
             self.stage = Stage::Opening(Repeat::Yes, None);
         }
     }
 
     /// A plain first attempt does not end at once: from now on the clock is looked at.
     pub(crate) fn plain_goes_on(&mut self, inside: Surroundings, leave: Option<Leave>) {
-        let now = leave.map_or_else(|| self.shared().timer.now(), |leave| leave.asked_at);
+        let asked_at = leave.and_then(|leave| leave.asked_at);
+        let now = asked_at.unwrap_or_else(|| self.shared().timer.now());
         if let Some(plain) = &self.shared().plain {
             let admission = leave.map_or(Admission::ANY, |leave| leave.admission);
             let opening = plain.opening.moved_to(now).admitted(admission);
@@ -502,11 +513,11 @@ impl<K> Live<K> {
     }
 }
 
-/// The breaker's leave for a plain first attempt, and when it was asked.
+/// The breaker's leave for a plain first attempt, and when it was asked, if it wanted to know that.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leave {
     admission: Admission,
-    asked_at: Instant,
+    asked_at: Option<Instant>,
 }
 
 /// What the alarm of a call means that may be hedged.

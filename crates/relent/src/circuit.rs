@@ -7,6 +7,7 @@ mod permit;
 #[cfg(feature = "tower")]
 pub use layer::{BreakerFuture, BreakerLayer, BreakerService, Judges};
 pub use permit::BreakerPermit;
+use permit::{Guard, Leave};
 
 use std::error::Error;
 use std::fmt;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use relent_core::{
-    Admission, Breaker, BreakerChange, BreakerState, Classic, ClassicConfig, ClassicState, Health, Instant,
-    Locks, PolicyError, Random,
+    Breaker, BreakerChange, BreakerState, Classic, ClassicConfig, ClassicState, Health, Instant, Locks,
+    PolicyError, Random,
 };
 
 use crate::handles::Mutexes;
@@ -91,11 +92,7 @@ impl<T: Clock> CircuitBreaker<T> {
     /// # Errors
     /// [`BreakerOpen`], with the time until the next call may be admitted.
     pub fn try_acquire(&self) -> Result<BreakerPermit<T>, BreakerOpen> {
-        let now = self.timer.now();
-        match self.machine.admit_first(now) {
-            Some(admission) => Ok(BreakerPermit::new(self.clone(), admission, now)),
-            None => Err(self.refusal(now)),
-        }
+        self.leave().map(|leave| BreakerPermit::new(self.clone(), leave))
     }
 
     /// Runs `operation`, unless the breaker refuses. Every error counts as a failure of the target; see
@@ -122,7 +119,7 @@ impl<T: Clock> CircuitBreaker<T> {
     where
         Fut: Future<Output = Result<V, E>>,
     {
-        let permit = self.try_acquire()?;
+        let permit = Guard::of(self)?;
         let outcome = operation().await;
         permit.tell(outcome.as_ref().map_or_else(health, |_| Health::Good));
         outcome.map_err(BreakerError::Inner)
@@ -133,7 +130,7 @@ impl<T: Clock> CircuitBreaker<T> {
     /// # Errors
     /// As [`run`](CircuitBreaker::run).
     pub fn run_blocking<V, E>(&self, operation: impl FnOnce() -> Result<V, E>) -> Result<V, BreakerError<E>> {
-        let permit = self.try_acquire()?;
+        let permit = Guard::of(self)?;
         let outcome = operation();
         permit.tell(if outcome.is_ok() { Health::Good } else { Health::Bad });
         outcome.map_err(BreakerError::Inner)
@@ -165,15 +162,38 @@ impl<T: Clock> CircuitBreaker<T> {
         self.machine.config()
     }
 
-    fn refusal(&self, now: Instant) -> BreakerOpen {
-        BreakerOpen { retry_after: self.machine.opens_again(now).map(|until| until.since(now)) }
+    /// Leave for one call. The clock is read only where the breaker asks for the time.
+    #[inline]
+    fn leave(&self) -> Result<Leave, BreakerOpen> {
+        match self.machine.admit_untimed() {
+            Some(admission) => Ok(Leave { admission, began: None }),
+            None => self.leave_by_the_clock(),
+        }
     }
 
-    fn tell(&self, admission: Admission, health: Health, began: Instant) {
-        // The clock is read again only where somebody asks how long it took, or something is counted by its time.
-        let quick = health == Health::Good && !self.machine.hears_times();
-        let now = if quick { began } else { self.timer.now() };
-        self.machine.record(admission, health, now.since(began), now);
+    #[inline(never)]
+    fn leave_by_the_clock(&self) -> Result<Leave, BreakerOpen> {
+        let now = self.timer.now();
+        let admission = self.machine.admit_first(now);
+        let retry_after = || self.machine.opens_again(now).map(|until| until.since(now));
+        let admission = admission.ok_or_else(|| BreakerOpen { retry_after: retry_after() })?;
+        Ok(Leave { admission, began: Some(now) })
+    }
+
+    #[inline]
+    fn tell(&self, leave: Leave, health: Health) {
+        match leave {
+            Leave { admission, began: None } if health == Health::Good => {
+                self.machine.record(admission, health, Duration::ZERO, Instant::ZERO);
+            }
+            leave => self.tell_by_the_clock(leave, health),
+        }
+    }
+
+    #[inline(never)]
+    fn tell_by_the_clock(&self, Leave { admission, began }: Leave, health: Health) {
+        let now = self.timer.now();
+        self.machine.record(admission, health, now.since(began.unwrap_or(now)), now);
     }
 }
 

@@ -165,6 +165,12 @@ impl<L: Lock<ClassicState> + fmt::Debug> Breaker for Classic<L> {
         if word & 1 == 0 { Some(Admission::of(word >> 1, false)) } else { self.admit_when_not_closed(now) }
     }
 
+    #[inline]
+    fn admit_untimed(&self) -> Option<Admission> {
+        let word = self.word.load(Ordering::Relaxed);
+        (word & 1 == 0 && self.config.slow_call.is_none()).then_some(Admission::of(word >> 1, false))
+    }
+
     fn admits_retry(&self, _now: Instant, at: Instant) -> bool {
         self.word.load(Ordering::Relaxed) & 1 == 0
             || self.state.with(|state| state.would_admit(&self.config, at))

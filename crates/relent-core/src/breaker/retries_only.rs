@@ -53,6 +53,10 @@ impl<L: Lock<RetriesOnlyState> + fmt::Debug> Breaker for RetriesOnly<L> {
         Some(Admission::ANY)
     }
 
+    fn admit_untimed(&self) -> Option<Admission> {
+        Some(Admission::ANY)
+    }
+
     fn admits_retry(&self, now: Instant, at: Instant) -> bool {
         self.under_limit(now, at)
     }

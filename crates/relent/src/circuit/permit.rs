@@ -4,7 +4,7 @@ use std::fmt;
 
 use relent_core::{Admission, Health, Instant};
 
-use super::CircuitBreaker;
+use super::{BreakerOpen, CircuitBreaker};
 use crate::timer::{Clock, SystemTimer};
 
 /// Leave for one call: see [`CircuitBreaker::try_acquire`].
@@ -23,14 +23,49 @@ use crate::timer::{Clock, SystemTimer};
 #[must_use = "dropped, a permit counts for neither side"]
 pub struct BreakerPermit<T: Clock = SystemTimer> {
     breaker: CircuitBreaker<T>,
-    admission: Admission,
-    began: Instant,
+    leave: Leave,
     told: bool,
 }
 
+/// The breaker's leave, and when it was given, if that was asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leave {
+    pub(super) admission: Admission,
+    pub(super) began: Option<Instant>,
+}
+
+/// The same over a breaker that is there for longer.
+pub(super) struct Guard<'b, T: Clock> {
+    breaker: &'b CircuitBreaker<T>,
+    leave: Leave,
+    told: bool,
+}
+
+impl<'b, T: Clock> Guard<'b, T> {
+    #[inline]
+    pub(super) fn of(breaker: &'b CircuitBreaker<T>) -> Result<Guard<'b, T>, BreakerOpen> {
+        breaker.leave().map(|leave| Guard { breaker, leave, told: false })
+    }
+
+    #[inline]
+    pub(super) fn tell(mut self, health: Health) {
+        self.told = true;
+        self.breaker.tell(self.leave, health);
+    }
+}
+
+impl<T: Clock> Drop for Guard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.told {
+            self.breaker.tell(self.leave, Health::Unknown);
+        }
+    }
+}
+
 impl<T: Clock> BreakerPermit<T> {
-    pub(super) fn new(breaker: CircuitBreaker<T>, admission: Admission, began: Instant) -> BreakerPermit<T> {
-        BreakerPermit { breaker, admission, began, told: false }
+    pub(super) fn new(breaker: CircuitBreaker<T>, leave: Leave) -> BreakerPermit<T> {
+        BreakerPermit { breaker, leave, told: false }
     }
 
     /// The target did its work.
@@ -46,19 +81,19 @@ impl<T: Clock> BreakerPermit<T> {
     /// What the call says about the target.
     pub fn tell(mut self, health: Health) {
         self.told = true;
-        self.breaker.tell(self.admission, health, self.began);
+        self.breaker.tell(self.leave, health);
     }
 
     /// Whether the call is one of those that find out if the target is well again.
     pub fn is_probe(&self) -> bool {
-        self.admission.is_probe()
+        self.leave.admission.is_probe()
     }
 }
 
 impl<T: Clock> Drop for BreakerPermit<T> {
     fn drop(&mut self) {
         if !self.told {
-            self.breaker.tell(self.admission, Health::Unknown, self.began);
+            self.breaker.tell(self.leave, Health::Unknown);
         }
     }
 }
