@@ -104,7 +104,7 @@ fn success() -> Vec<Case> {
 
 /// The policy that tower's users write: retry errors while a budget allows.
 #[derive(Clone)]
-struct Budgeted(Arc<tower::retry::budget::TpsBudget>);
+pub struct Budgeted(pub Arc<tower::retry::budget::TpsBudget>);
 
 impl tower::retry::Policy<u64, u64, Bad> for Budgeted {
     type Future = std::future::Ready<()>;

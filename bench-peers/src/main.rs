@@ -1,11 +1,12 @@
 //! relent beside its peers, on the same work: one case per line, run many times.
 //!
 //! `peers --list` names the cases; `peers --case NAME --iterations N` runs one, for an instruction counter
-//! (`count.sh`); `peers --deposits` lets two threads deposit into budgets. The work is a function that is not inlined, behind an async fn that is ready at once.
+//! (`count.sh`); `peers --deposits` lets two threads deposit into budgets; `peers --sizes` says how many bytes a call is. The work is a function that is not inlined, behind an async fn that is ready at once.
 mod allocations;
 mod breakers;
 mod cases;
 mod deposits;
+mod sizes;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,12 @@ fn main() -> ExitCode {
         ["--list"] => {
             for case in &cases {
                 println!("{}", case.name);
+            }
+            ExitCode::SUCCESS
+        }
+        ["--sizes"] => {
+            for (name, bytes) in sizes::all() {
+                println!("{name:<44} {bytes} bytes");
             }
             ExitCode::SUCCESS
         }
@@ -46,6 +53,6 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: peers --list | --allocations | --deposits | --case NAME --iterations N");
+    eprintln!("usage: peers --list | --allocations | --sizes | --deposits | --case NAME --iterations N");
     ExitCode::from(2)
 }
