@@ -35,6 +35,11 @@ mod budgets {}
 #[doc = include_str!("../recipes.md")]
 mod recipes {}
 
+/// Beside other libraries.
+#[cfg(doctest)]
+#[doc = include_str!("../compare.md")]
+mod compare {}
+
 /// From other libraries.
 #[cfg(doctest)]
 mod migrate {
