@@ -128,6 +128,22 @@ fn tower_tps_reserve() {
     assert!(withdraw(&five, at(1_100)), "a ttl later they are there again");
 }
 
+/// Nothing is timed here: a walk over the windows of an idle spell would be 10^14 steps, and never end.
+#[test]
+fn b4_a_century_without_a_call_costs_what_a_second_does() {
+    let century = secs(100 * 365 * 24 * 3_600);
+    let budget = budget(millis(1), 0, Ratio::ONE);
+    let mut now = at(0);
+    for _ in 0..5 {
+        (0..100).for_each(|_| call(&budget, now));
+        assert!(budget.balance(now) >= 100, "what was paid in just now counts");
+        (0..100).for_each(|_| call(&budget, now));
+        now = now + century;
+        // Deposits of which nobody knew the time are spread over the time since, and one stands at its end.
+        assert!(budget.balance(now) <= 1, "what was paid in a century ago does not");
+    }
+}
+
 #[test]
 fn the_presets_have_the_peers_numbers() {
     let config = WindowedConfig { ratio: Ratio::percent(20), min_per_second: 10, ttl: secs(10) };
