@@ -33,6 +33,21 @@ impl<C, T: BlockingTimer> Retry<C, T> {
     where
         C: Classify<E>,
     {
+        let mut operation = operation;
+        self.drive_blocking(Repeat::Yes, move |attempt, _last| operation(attempt))
+    }
+
+    /// The same for an operation that wants to see the error of the attempt before.
+    ///
+    /// # Errors
+    /// As [`run_blocking`](Retry::run_blocking).
+    pub fn run_blocking_seeing<V, E>(
+        &self,
+        operation: impl FnMut(Attempt, Option<&E>) -> Result<V, E>,
+    ) -> Result<V, RetryError<E>>
+    where
+        C: Classify<E>,
+    {
         self.drive_blocking(Repeat::Yes, operation)
     }
 
@@ -47,13 +62,14 @@ impl<C, T: BlockingTimer> Retry<C, T> {
     where
         C: Classify<E>,
     {
-        self.drive_blocking(Repeat::UnprocessedOnly, operation)
+        let mut operation = operation;
+        self.drive_blocking(Repeat::UnprocessedOnly, move |attempt, _last| operation(attempt))
     }
 
     fn drive_blocking<V, E>(
         &self,
         repeat: Repeat,
-        mut operation: impl FnMut(Attempt) -> Result<V, E>,
+        mut operation: impl FnMut(Attempt, Option<&E>) -> Result<V, E>,
     ) -> Result<V, RetryError<E>>
     where
         C: Classify<E>,
@@ -64,7 +80,7 @@ impl<C, T: BlockingTimer> Retry<C, T> {
             Err(stop) => return Err(RetryError::new(stop, Duration::ZERO, Failures::new(false))),
         };
         let attempt = Attempt::new(&first.launch());
-        match first.inside.enter_from(first.outside, || operation(attempt)) {
+        match first.inside.enter_from(first.outside, || operation(attempt, None)) {
             Ok(value) => {
                 call.succeeded_at_once(&first);
                 Ok(value)
@@ -82,7 +98,7 @@ impl<C, T: BlockingTimer> Retry<C, T> {
         &self,
         mut call: Call<&Self>,
         error: E,
-        mut operation: impl FnMut(Attempt) -> Result<V, E>,
+        mut operation: impl FnMut(Attempt, Option<&E>) -> Result<V, E>,
     ) -> Result<V, RetryError<E>>
     where
         C: Classify<E>,
@@ -111,7 +127,8 @@ impl<C, T: BlockingTimer> Retry<C, T> {
                     }
                 }
             };
-            outcome = call.inside().enter(|| operation(Attempt::new(&launch)));
+            let last = failures.last();
+            outcome = call.inside().enter(|| operation(Attempt::new(&launch), last));
         }
     }
 }

@@ -258,6 +258,12 @@ impl<H: Handle, K: Default> Call<H, K> {
         }
     }
 
+    /// What the attempt in flight grants, and what the driver keeps of the call.
+    pub(crate) fn inside_and_kept(&mut self) -> (&mut Surroundings, &mut K) {
+        let live = self.live();
+        (&mut live.inside, &mut live.kept)
+    }
+
     /// What the driver keeps of the call; `None` before it is under way.
     pub(crate) fn kept(&mut self) -> Option<&mut K> {
         if let Stage::Live(live) = &mut self.stage { Some(&mut live.kept) } else { None }

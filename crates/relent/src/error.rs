@@ -189,6 +189,10 @@ impl<E> Failures<E> {
         }
     }
 
+    pub(crate) fn last(&self) -> Option<&E> {
+        self.last.as_ref()
+    }
+
     pub(crate) fn timed_out(&mut self) {
         self.last_timed_out = true;
     }

@@ -113,10 +113,10 @@ pub struct Attempts<S, R> {
     first: bool,
 }
 
-impl<S: Service<R> + Clone, R: Clone> Operation for Attempts<S, R> {
+impl<S: Service<R> + Clone, R: Clone> Operation<S::Error> for Attempts<S, R> {
     type Future = ReadyCall<S, R>;
 
-    fn start(&mut self, _attempt: Attempt) -> ReadyCall<S, R> {
+    fn start(&mut self, _attempt: Attempt, _last: Option<&S::Error>) -> ReadyCall<S, R> {
         let request = self.request.clone();
         if std::mem::take(&mut self.first) {
             let response = self.service.call(request);

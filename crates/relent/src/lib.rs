@@ -129,4 +129,4 @@ pub use relent_core::{
     TripReason, Used, Verdict, WaitOrigin, WindowedConfig, defaults,
 };
 pub use retry::Retry;
-pub use run::{Operation, Run, Until};
+pub use run::{Operation, Run, Seeing, Until};

@@ -215,10 +215,10 @@ pub struct Judging<'a, F, J> {
     judge: &'a J,
 }
 
-impl<'a, F: FnMut(Attempt) -> Fut, Fut, J> Operation for Judging<'a, F, J> {
+impl<'a, F: FnMut(Attempt) -> Fut, Fut, J, E> Operation<E> for Judging<'a, F, J> {
     type Future = Judged<'a, Fut, J>;
 
-    fn start(&mut self, attempt: Attempt) -> Judged<'a, Fut, J> {
+    fn start(&mut self, attempt: Attempt, _last: Option<&E>) -> Judged<'a, Fut, J> {
         Judged { attempt: (self.operation)(attempt), judge: self.judge }
     }
 }
@@ -256,7 +256,7 @@ impl<H, F, Fut, V, E> OutcomeRun<Run<H, F, Fut, Unwanted<V, E>>>
 where
     H: Handle,
     H::Timer: Timer,
-    F: Operation<Future = Fut>,
+    F: Operation<Unwanted<V, E>, Future = Fut>,
     Fut: Future<Output = Result<V, Unwanted<V, E>>>,
 {
     /// As [`Run::only_if_unprocessed`].

@@ -54,23 +54,61 @@ impl<C, T: Clock> Retry<C, T> {
     {
         Run::new(self, operation)
     }
+
+    /// The same for an operation that wants to see the error of the attempt before: to log in again after a 401, say. What
+    /// an attempt needs of it is taken out before its future is made.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), relent::PolicyError> {
+    /// use relent::{Policy, Retry, Verdict};
+    ///
+    /// let policy = Policy::constant(std::time::Duration::ZERO).build()?;
+    /// let retry = Retry::new(policy).classify(|_: &&str| Verdict::Transient);
+    /// let answer = retry.run_seeing(|_, last: Option<&&str>| {
+    ///     let fresh = last == Some(&"token expired");
+    ///     async move { if fresh { Ok("welcome") } else { Err("token expired") } }
+    /// });
+    /// assert_eq!(answer.await.unwrap(), "welcome");
+    /// # Ok(()) }
+    /// ```
+    pub fn run_seeing<F, Fut, V, E>(&self, operation: F) -> Run<&Self, Seeing<F>, Fut, E>
+    where
+        T: Timer,
+        C: Classify<E>,
+        F: FnMut(Attempt, Option<&E>) -> Fut,
+        Fut: Future<Output = Result<V, E>>,
+    {
+        Run::new(self, Seeing(operation))
+    }
 }
 
 /// What is retried: a function from an [`Attempt`] to a future, or a layer's own kind.
-pub trait Operation {
+pub trait Operation<E> {
     /// One attempt.
     type Future;
 
-    /// Starts an attempt.
-    fn start(&mut self, attempt: Attempt) -> Self::Future;
+    /// Starts an attempt; `last` is the last error that an earlier one came to.
+    fn start(&mut self, attempt: Attempt, last: Option<&E>) -> Self::Future;
 }
 
-impl<F: FnMut(Attempt) -> Fut, Fut> Operation for F {
+impl<F: FnMut(Attempt) -> Fut, Fut, E> Operation<E> for F {
     type Future = Fut;
 
     #[inline]
-    fn start(&mut self, attempt: Attempt) -> Fut {
+    fn start(&mut self, attempt: Attempt, _last: Option<&E>) -> Fut {
         self(attempt)
+    }
+}
+
+/// An operation that is shown the last error: see [`Retry::run_seeing`].
+#[derive(Clone, Copy, Debug)]
+pub struct Seeing<F>(F);
+
+impl<F: FnMut(Attempt, Option<&E>) -> Fut, Fut, E> Operation<E> for Seeing<F> {
+    type Future = Fut;
+
+    fn start(&mut self, attempt: Attempt, last: Option<&E>) -> Fut {
+        (self.0)(attempt, last)
     }
 }
 
@@ -119,7 +157,7 @@ impl<H, F, Fut, V, E> Run<H, F, Fut, E>
 where
     H: Handle,
     H::Timer: Timer,
-    F: Operation<Future = Fut>,
+    F: Operation<E, Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
     #[inline]
@@ -152,7 +190,7 @@ where
     H: Handle,
     H::Timer: Timer,
     H::Classifier: Classify<E>,
-    F: Operation<Future = Fut>,
+    F: Operation<E, Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
     type Output = Result<V, RetryError<E>>;
@@ -175,7 +213,7 @@ where
     H: Handle,
     H::Timer: Timer,
     H::Classifier: Classify<E>,
-    F: Operation<Future = Fut>,
+    F: Operation<E, Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
     /// The light path: a plain call whose first attempt succeeds at once leaves no trace, and reads no clock.
@@ -252,7 +290,7 @@ where
         let mut this = self.project();
         let operation = this.operation;
         inside.enter_from(outside, || {
-            this.attempt.set(Some(operation.start(attempt)));
+            this.attempt.set(Some(operation.start(attempt, None)));
             poll_to_its_end(this.attempt, cx)
         })
     }
@@ -349,7 +387,7 @@ impl<H, F, Fut, V, E> Run<H, F, Fut, E>
 where
     H: Handle,
     H::Timer: Timer,
-    F: Operation<Future = Fut>,
+    F: Operation<E, Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
     #[cold]
@@ -372,7 +410,9 @@ where
             Step::Launch(launch) => {
                 this.sleep.set(None);
                 let operation = this.operation;
-                let attempt = this.call.inside().enter(|| operation.start(Attempt::new(&launch)));
+                let (inside, kept) = this.call.inside_and_kept();
+                let last = kept.as_ref().and_then(Failures::last);
+                let attempt = inside.enter(|| operation.start(Attempt::new(&launch), last));
                 this.attempt.set(Some(attempt));
                 *this.phase = Phase::Attempt;
                 None

@@ -11,6 +11,7 @@ use crate::ambient::Surroundings;
 use crate::attempt::Attempt;
 use crate::call::{Alarm, Handle};
 use crate::classify::Classify;
+use crate::error::Failures;
 use crate::timer::{Timer, poll_until};
 
 impl<H, F, Fut, V, E> Run<H, F, Fut, E>
@@ -18,7 +19,7 @@ where
     H: Handle,
     H::Timer: Timer,
     H::Classifier: Classify<E>,
-    F: Operation<Future = Fut>,
+    F: Operation<E, Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
 {
     /// The first attempt is pending, or has failed while others go on: polls these, and then the time.
@@ -52,7 +53,8 @@ where
         let this = self.project();
         let operation = this.operation;
         let hedges = this.hedges.get_or_insert_with(|| Box::new(Hedges::new()));
-        hedges.start(launch, inside, || operation.start(Attempt::new(launch)));
+        let last = this.call.kept().and_then(|kept| kept.as_ref()).and_then(Failures::last);
+        hedges.start(launch, inside, || operation.start(Attempt::new(launch), last));
     }
 
     fn hedge_ended(mut self: Pin<&mut Self>, ended: EndedHedge<Result<V, E>>) -> Result<V, Step> {

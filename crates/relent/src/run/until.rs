@@ -34,7 +34,7 @@ where
     H: Handle,
     H::Timer: Timer,
     H::Classifier: Classify<E>,
-    F: Operation<Future = Fut>,
+    F: Operation<E, Future = Fut>,
     Fut: Future<Output = Result<V, E>>,
     S: Future,
 {

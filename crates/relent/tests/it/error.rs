@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::fmt;
-use std::future::pending;
+use std::future::{pending, ready};
 use std::time::Duration;
 
 use relent::timer::{Clock, Manual, Timer};
@@ -173,4 +173,23 @@ fn elapsed_without_a_clock_counts_from_what_took_time() {
         Err::<(), _>(Busy(1))
     });
     assert_eq!(time.run(call).unwrap_err().elapsed(), ms(20));
+}
+
+#[test]
+fn an_operation_may_see_the_error_of_the_attempt_before() {
+    let time = Manual::new();
+    let retry = handle(unbounded(4), &time);
+    let seen = RefCell::new(Vec::new());
+    let outcome = time.run(retry.run_seeing(|attempt, last: Option<&Busy>| {
+        seen.borrow_mut().push(last.copied());
+        ready(if attempt.number() < 3 { Err(Busy(attempt.number())) } else { Ok(()) })
+    }));
+    assert!(outcome.is_ok());
+    assert_eq!(seen.take(), [None, Some(Busy(1)), Some(Busy(2))]);
+    let outcome = retry.run_blocking_seeing(|attempt, last: Option<&Busy>| {
+        seen.borrow_mut().push(last.copied());
+        if attempt.number() < 3 { Err(Busy(attempt.number())) } else { Ok(()) }
+    });
+    assert!(outcome.is_ok());
+    assert_eq!(seen.take(), [None, Some(Busy(1)), Some(Busy(2))]);
 }
