@@ -27,6 +27,7 @@ mod layer;
 mod nested;
 mod outcome;
 mod peers;
+mod probes;
 mod rig;
 mod stepper;
 #[cfg(feature = "testing")]
