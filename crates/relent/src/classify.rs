@@ -5,7 +5,9 @@ mod compose;
 mod handle;
 
 #[cfg(feature = "tonic")]
-pub(crate) use chain::{first as first_in_chain, known as known_error};
+pub(crate) use chain::first as first_in_chain;
+#[cfg(any(feature = "reqwest-middleware", feature = "tonic"))]
+pub(crate) use chain::known as known_error;
 pub use compose::{ClassifyExt, OnSource, Or, Refined, Sources, refine};
 
 use std::error::Error;

@@ -11,6 +11,7 @@ mod deadline;
 mod fields;
 pub mod grpc_timeout;
 mod kept;
+mod keys;
 mod layer;
 mod memory;
 mod method;

@@ -78,7 +78,7 @@
 //! | clients that tell how much time is left | `http::SendDeadlineLayer` | `http` |
 #![warn(missing_docs)]
 
-#[cfg(any(feature = "reqwest", feature = "tonic"))]
+#[cfg(any(feature = "hyper-util", feature = "reqwest", feature = "tonic"))]
 pub mod adapter;
 mod ambient;
 mod attempt;

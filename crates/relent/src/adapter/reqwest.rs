@@ -27,6 +27,16 @@ use crate::timer::{Clock, SystemTimer, Timer};
 /// A request's own timeout holds for each attempt, redirects included. reqwest repeats by itself what a server provably
 /// did not process, up to twice; [`reqwest::retry::never`] leaves that to relent, too.
 ///
+/// # Redirects
+///
+/// reqwest follows them *within* an attempt: an attempt timeout bounds all hops together, and a retry begins at the first hop
+/// again, not where the last attempt broke. A hop that was answered by a redirect may have done its work, so a failure at a
+/// later hop is ambiguous: a POST is then not repeated, unless by its key (see [`build`](RetryClient::build) and
+/// [`new`](RetryClient::new) for what is known of hops). A body in memory goes along where 307 and 308 ask for it; a stream
+/// can't, and its redirect comes back as the response. Header fields go along to another host, except for those that reqwest
+/// holds back as secrets (`authorization`, `cookie` and the like); so do the `Idempotency-Key` and, where the first hop is a
+/// [peer](RetryClient::peers), relent's own. A loop or too long a chain is not retried.
+///
 /// ```no_run
 /// # async fn call() -> Result<(), Box<dyn std::error::Error>> {
 /// use relent::{Policy, Retry, adapter::reqwest::RetryClient};
@@ -126,6 +136,21 @@ impl<C, T> RetryClient<C, T> {
         self
     }
 
+    /// Gives requests that need an `Idempotency-Key` to be repeated a fresh one: see [`HttpRetryLayer::generate_keys`].
+    #[cfg(feature = "keys")]
+    #[must_use]
+    pub fn generate_keys(mut self) -> Self {
+        self.layer = self.layer.generate_keys();
+        self
+    }
+
+    /// The same with keys of your own making: see [`HttpRetryLayer::keys_from`].
+    #[must_use]
+    pub fn keys_from(mut self, make: impl Fn() -> Option<http::HeaderValue> + Send + Sync + 'static) -> Self {
+        self.layer = self.layer.keys_from(make);
+        self
+    }
+
     /// The client itself, to build requests with.
     pub fn inner(&self) -> &Client {
         &self.client
@@ -138,19 +163,7 @@ impl<C: Classify<Error> + Clone, T: Timer> RetryClient<C, T> {
     /// # Errors
     /// [`RetryError`] where no attempt was answered, or the last one wasn't.
     pub async fn execute(&self, request: Request) -> Result<Response, RetryError<Error>> {
-        let request = http::Request::<Body>::try_from(request).map_err(RetryError::before_the_first)?;
-        let (parts, mut body) = request.into_parts();
-
-        let mut service: HttpRetry<Exchange, C, T> =
-            self.layer.layer(Exchange { client: self.client.clone(), hops: self.hops });
-        let call =
-            service.start(http::Request::from_parts(parts, ()), |limit, memory| match in_memory(&mut body) {
-                Some(bytes) => Replay::in_memory(bytes, limit, memory),
-                None => Replay::new(body, limit, memory),
-            });
-        let (parts, body) = call.await?.into_parts();
-        let body = body.into_live().unwrap_or_else(Body::wrap);
-        Ok(http::Response::from_parts(parts, body).into())
+        send_through(&self.layer, Exchange { client: self.client.clone(), hops: self.hops }, request).await
     }
 
     /// The same for a request that is still being built.
@@ -160,6 +173,33 @@ impl<C: Classify<Error> + Clone, T: Timer> RetryClient<C, T> {
     pub async fn send(&self, request: RequestBuilder) -> Result<Response, RetryError<Error>> {
         self.execute(request.build().map_err(RetryError::before_the_first)?).await
     }
+}
+
+/// Sends a request through `layer` and what stands below it.
+pub(super) async fn send_through<S, C, T>(
+    layer: &HttpRetryLayer<C, T>,
+    below: S,
+    request: Request,
+) -> Result<Response, RetryError<S::Error>>
+where
+    S: Service<http::Request<ReplayBody<Body>>, Response = http::Response<Body>> + Clone,
+    S::Error: From<Error>,
+    C: Classify<S::Error> + Clone,
+    T: Timer,
+{
+    let request = http::Request::<Body>::try_from(request)
+        .map_err(|error| RetryError::before_the_first(S::Error::from(error)))?;
+    let (parts, mut body) = request.into_parts();
+
+    let mut service: HttpRetry<S, C, T> = layer.layer(below);
+    let call =
+        service.start(http::Request::from_parts(parts, ()), |limit, memory| match in_memory(&mut body) {
+            Some(bytes) => Replay::in_memory(bytes, limit, memory),
+            None => Replay::new(body, limit, memory),
+        });
+    let (parts, body) = call.await?.into_parts();
+    let body = body.into_live().unwrap_or_else(Body::wrap);
+    Ok(http::Response::from_parts(parts, body).into())
 }
 
 /// The bytes of a body that is in memory, without a copy: such a body yields them at the first poll.
@@ -191,11 +231,7 @@ impl Service<http::Request<ReplayBody<Body>>> for Exchange {
     fn call(&mut self, request: http::Request<ReplayBody<Body>>) -> Exchanging {
         // Of a method that may be repeated anyway nobody needs to know at which hop it failed.
         let doubtful = self.hops == Hops::Unknown && !is_idempotent(request.method());
-        let request = request.map(|body| match body.into_bytes() {
-            Ok(bytes) => Body::from(bytes),
-            Err(stream) => Body::wrap(stream),
-        });
-        match Request::try_from(request) {
+        match as_reqwest(request) {
             Ok(request) => Exchanging::Sent { doubtful, response: self.client.call(request) },
             Err(error) => Exchanging::Refused { error: Some(error) },
         }
@@ -235,8 +271,16 @@ impl Future for Exchanging {
     }
 }
 
+/// A request as reqwest sends it; one whose body is in memory stays so.
+pub(super) fn as_reqwest(request: http::Request<ReplayBody<Body>>) -> Result<Request, Error> {
+    Request::try_from(request.map(|body| match body.into_bytes() {
+        Ok(bytes) => Body::from(bytes),
+        Err(stream) => Body::wrap(stream),
+    }))
+}
+
 /// reqwest keeps a response's URL apart; among the extensions it survives the way through the layer.
-fn with_url(response: Response) -> http::Response<Body> {
+pub(super) fn with_url(response: Response) -> http::Response<Body> {
     let url = response.url().clone();
     let mut response = http::Response::<Body>::from(response);
     let note = http::Response::builder().url(url).body(()).expect("a URL makes no response invalid");

@@ -24,6 +24,10 @@ pub(crate) fn known_error(error: &(dyn Error + 'static)) -> Option<Failure> {
     if let Some(failure) = crate::adapter::tonic::known_error(error) {
         return Some(failure);
     }
+    #[cfg(feature = "reqwest-middleware")]
+    if let Some(error) = error.downcast_ref::<reqwest_middleware::Error>() {
+        return crate::adapter::reqwest_middleware::known_error(error);
+    }
     #[cfg(feature = "reqwest")]
     if let Some(error) = error.downcast_ref::<reqwest::Error>() {
         return reqwest_error(error);

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode, response};
+use http::{HeaderValue, Request, Response, StatusCode, response};
 use http_body::Body;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use super::authorities::Authorities;
 use super::call::{HttpCall, Sender};
+use super::keys::Keys;
 use super::memory::ReplayMemory;
 use super::method;
 use super::peek::Rules;
@@ -78,12 +79,19 @@ pub struct HttpRetryLayer<C = Standard, T = SystemTimer> {
     by_authority: Option<Arc<Authorities<C, T>>>,
     peers: Peers,
     rules: Rules,
+    keys: Option<Keys>,
 }
 
 impl<C, T> HttpRetryLayer<C, T> {
     /// A layer whose services share the handle's budget, breaker and memory.
     pub fn new(retry: Retry<C, T>) -> HttpRetryLayer<C, T> {
-        HttpRetryLayer { retry, by_authority: None, peers: Peers::default(), rules: Rules::default() }
+        HttpRetryLayer {
+            retry,
+            by_authority: None,
+            peers: Peers::default(),
+            rules: Rules::default(),
+            keys: None,
+        }
     }
 
     /// Names the authorities that run relent, or read its headers. A port is needed where it isn't the scheme's own.
@@ -157,6 +165,53 @@ impl<C, T> HttpRetryLayer<C, T> {
     }
 }
 
+impl<C, T> HttpRetryLayer<C, T> {
+    /// Gives a request that has no `Idempotency-Key` and could be repeated only with one a fresh key: under the repeat rule
+    /// `key-honoured`, for POST, PATCH and other methods that are not idempotent. The key is made once for the logical request,
+    /// and all its attempts carry the same; a key of the caller's own is never touched.
+    ///
+    /// Keys are random UUIDs from the operating system's entropy, in quotes as the header's draft has it. Where there is no
+    /// entropy no key is added, and the request goes by the rule for those without. A request among whose extensions is a
+    /// [`Repeat`](crate::Repeat) gets none.
+    ///
+    /// A key made here is new for each call: what the *program* sends again, after a crash say, is a new request to the
+    /// receiver. Where that matters make the key from the work itself, and send it as a header.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::Request;
+    /// use http_body_util::Empty;
+    /// use relent::http::{HttpRetryLayer, IDEMPOTENCY_KEY};
+    /// use relent::testing::{self, HttpScript};
+    /// use relent::{Policy, RepeatRule, Retry};
+    /// use tower::{Layer, Service};
+    ///
+    /// let (seen, _) = testing::block_on(async |time| {
+    ///     let server = HttpScript::on(&time).breaks().answers(201);
+    ///     let policy = Policy::builder().repeat(RepeatRule::KeyHonoured).build().unwrap();
+    ///     let layer = HttpRetryLayer::new(Retry::with_timer(policy, time)).generate_keys();
+    ///     let order = Request::post("http://orders.test/").body(Empty::<Bytes>::new()).unwrap();
+    ///     layer.layer(server.clone()).call(order).await.unwrap();
+    ///     server.seen()
+    /// });
+    /// assert_eq!(seen.len(), 2);
+    /// assert_eq!(seen[0].headers[IDEMPOTENCY_KEY], seen[1].headers[IDEMPOTENCY_KEY]);
+    /// ```
+    #[cfg(feature = "keys")]
+    #[must_use]
+    pub fn generate_keys(mut self) -> Self {
+        self.keys = Some(Keys::made_by(super::keys::random));
+        self
+    }
+
+    /// The same with keys of your own making; `None` adds none. They must not come twice, in this process or another.
+    #[must_use]
+    pub fn keys_from(mut self, make: impl Fn() -> Option<HeaderValue> + Send + Sync + 'static) -> Self {
+        self.keys = Some(Keys::made_by(make));
+        self
+    }
+}
+
 impl<C: Clone, T: Clock> HttpRetryLayer<C, T> {
     /// Gives each authority (host and port) that requests go to a budget, a breaker and a bound on waiting calls of its own,
     /// as the policy describes them: for a client that calls many hosts, so that a dead one takes nothing from the others.
@@ -192,6 +247,7 @@ impl<S, C: Clone, T> Layer<S> for HttpRetryLayer<C, T> {
             by_authority: self.by_authority.clone(),
             peers: self.peers.clone(),
             rules: self.rules.clone(),
+            keys: self.keys.clone(),
         }
     }
 }
@@ -207,6 +263,7 @@ pub struct HttpRetry<S, C = Standard, T = SystemTimer> {
     by_authority: Option<Arc<Authorities<C, T>>>,
     peers: Peers,
     rules: Rules,
+    keys: Option<Keys>,
 }
 
 impl<S, C, T> HttpRetry<S, C, T> {
@@ -238,11 +295,14 @@ impl<S, C, T> HttpRetry<S, C, T> {
         RB: Body,
     {
         let service = take_ready(&mut self.inner);
-        let (parts, ()) = request.into_parts();
+        let (mut parts, ()) = request.into_parts();
         let retry = match &self.by_authority {
             Some(authorities) => authorities.of(&parts.uri, &parts.headers, &self.retry),
             None => self.retry.clone(),
         };
+        if let Some(keys) = &self.keys {
+            keys.give(&mut parts, retry.policy());
+        }
         let repeat = method::repeat_of(&parts, retry.policy());
         let replay = body(retry.policy().replay_limit(), &retry.shared.memory);
         let sender = Sender::new(service, parts, replay, self.peers.clone()).ruled(self.rules.clone());

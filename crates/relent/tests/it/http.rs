@@ -12,7 +12,11 @@ mod h2;
 mod headers;
 mod hedging;
 mod hints;
+mod hyper_util;
+mod keys;
 mod matrix;
+#[cfg(feature = "reqwest-middleware")]
+mod middleware;
 mod peek;
 mod replay;
 mod responses;
