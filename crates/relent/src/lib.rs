@@ -68,6 +68,9 @@
 //! | gRPC clients that are tower services | `grpc::GrpcRetryLayer` | `grpc` |
 //! | tonic | `adapter::tonic::TonicRetryLayer` | `tonic` |
 //! | reqwest | `adapter::reqwest::RetryClient` | `reqwest` |
+//! | reqwest with middlewares | `adapter::reqwest_middleware::RetryMiddleware` | `reqwest-middleware` |
+//! | hyper-util's client | `adapter::hyper_util::build` | `hyper-util` |
+//! | a fresh `Idempotency-Key` for each request | `http::HttpRetryLayer::generate_keys` | `keys` |
 //! | tests without waiting | [`timer::Manual`], or tokio's paused time | |
 //! | scripts, timelines and faults for tests | `testing` | `testing` |
 //! | policies from a file | the crate `relent-config` | |
