@@ -72,6 +72,11 @@ mod migrate {
     mod go {}
 }
 
+/// Tests of code that retries.
+#[cfg(doctest)]
+#[doc = include_str!("../testing.md")]
+mod testing {}
+
 /// A common loop in Go beside relent.
 #[cfg(doctest)]
 #[doc = include_str!("../compare-go-loop.md")]

@@ -5,12 +5,11 @@
 use std::error::Error;
 use std::future::Future;
 use std::io;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use relent::testing::{self, Recorder, Script};
 use relent::timer::{Manual, SystemTimer, Timer};
-use relent::{Policy, Retry, RetryError, Standard, StopReason};
+use relent::{Jitter, Policy, Retry, RetryError, Standard, StopReason};
 
 /// The code under test. It takes its timer, so that a test can bring one along; users never notice.
 struct Prices<T = SystemTimer> {
@@ -27,6 +26,7 @@ impl<T: Timer> Prices<T> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
+    a_script_says_what_comes_and_a_record_what_was_made_of_it()?;
     the_waits_are_those_of_the_policy()?;
     a_server_that_never_answers_costs_no_more_than_the_deadline()?;
     a_blocking_call_needs_nobody_to_move_the_clock()?;
@@ -42,12 +42,35 @@ fn policy() -> Result<Policy, relent::PolicyError> {
         .build()
 }
 
+/// The shortest: a script in the place of what is called, and the record of what happened, to the nanosecond.
+fn a_script_says_what_comes_and_a_record_what_was_made_of_it() -> Result<(), Box<dyn Error>> {
+    let policy = Policy::constant(Duration::from_secs(5)).jitter(Jitter::None).build()?;
+    let ((price, record), took) = testing::block_on(async |time| {
+        let recorder = Recorder::new(&time);
+        let script = Script::on(&time).fails(reset()).succeeds(350).takes(Duration::from_millis(20));
+        let retry = Retry::with_timer(policy, time).on_event(recorder.listener());
+        (retry.run(recorder.around(script.operation())).await, recorder.lines())
+    });
+    assert_eq!((price?, took), (350, Duration::from_millis(5_020)));
+    assert_eq!(
+        record,
+        [
+            "0ms launch 1",
+            "0ms fail 1 transient cause=reset ambiguous",
+            "0ms wait until 5s by backoff",
+            "5s launch 2",
+            "5.02s stop Succeeded attempts=2",
+        ]
+    );
+    Ok(())
+}
+
 fn the_waits_are_those_of_the_policy() -> Result<(), Box<dyn Error>> {
     let time = Manual::new();
     let prices = Prices { retry: Retry::with_timer(policy()?, time.clone()).seed(7) };
 
     let mut answers = [Err(reset()), Err(reset()), Ok(350)].into_iter();
-    let price = in_virtual_time(&time, prices.of(|| std::future::ready(answers.next().unwrap_or(Ok(0)))));
+    let price = time.run(prices.of(|| std::future::ready(answers.next().unwrap_or(Ok(0)))));
     assert_eq!(price?, 350);
     // Two waits with full jitter: up to 5 s and up to 10 s. The same seed draws the same waits, to the nanosecond.
     assert!(time.elapsed() <= Duration::from_secs(15));
@@ -58,7 +81,7 @@ fn a_server_that_never_answers_costs_no_more_than_the_deadline() -> Result<(), B
     let time = Manual::new();
     let prices = Prices { retry: Retry::with_timer(policy()?, time.clone()).seed(7) };
 
-    let gave_up = in_virtual_time(&time, prices.of(std::future::pending)).expect_err("nobody answers");
+    let gave_up = time.run(prices.of(std::future::pending)).expect_err("nobody answers");
     assert_eq!((gave_up.reason(), gave_up.attempts()), (StopReason::AttemptsExhausted, 4));
     assert!(gave_up.last_timed_out() && gave_up.ambiguous());
     assert!(time.elapsed() >= 4 * Duration::from_secs(20) && time.elapsed() <= Duration::from_secs(120));
@@ -84,18 +107,6 @@ fn tokio_s_paused_time_does_as_well() -> Result<(), Box<dyn Error>> {
     assert_eq!((gave_up.reason(), gave_up.attempts()), (StopReason::AttemptsExhausted, 4));
     assert!(gave_up.elapsed() >= Duration::from_secs(80));
     Ok(())
-}
-
-/// Runs a future to its end, moving the clock to the next sleeper whenever nothing else can happen.
-fn in_virtual_time<F: Future>(time: &Manual, future: F) -> F::Output {
-    let mut future = pin!(future);
-    let mut context = Context::from_waker(Waker::noop());
-    loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-            return output;
-        }
-        assert!(time.advance_to_next().is_some(), "the future waits for something else than time");
-    }
 }
 
 fn reset() -> io::Error {
