@@ -47,6 +47,27 @@ fn a_breaker_is_told() {
 }
 
 #[test]
+fn a_classic_breaker_is_told() {
+    let text = format!(
+        "{ONE}breaker = {{ classic = {{ calls = 100, slow_call = \"1s\", consecutive_failures = 5 }} }}\n"
+    );
+    let ran = explain("classic", &text, &[]);
+    for said in [
+        "Opens when 50 % of the last 100 attempts fail, once there are 20.",
+        "Opens when 80 % of the last 100 attempts take 1s or longer, once there are 20.",
+        "Opens after 5 failures in a row.",
+        "Open, it refuses everything for 5s (up to 1m when its probes fail); then 3 good probes close it.",
+    ] {
+        assert!(ran.out.contains(said), "{said}: {ran:?}");
+    }
+    let json = explain("classic-json", &text, &["--format", "json"]);
+    assert!(
+        json.out.contains("\"kind\":\"classic\"") || json.out.contains("\"kind\": \"classic\""),
+        "{json:?}"
+    );
+}
+
+#[test]
 fn one_of_several_is_chosen_by_name() {
     for format in ["text", "json"] {
         let ran = explain("several", TWO, &["--format", format]);

@@ -1,7 +1,9 @@
 //! The sample and the tables of the documentation say what the code does.
 
+use std::time::Duration;
+
 use relent_config::{Config, Upstream, format_duration, parse};
-use relent_core::{Policy, RetriesOnlyConfig, defaults};
+use relent_core::{ClassicConfig, Policy, RetriesOnlyConfig, defaults};
 
 const SAMPLE: &str = include_str!("../../samples/relent.toml");
 const DOCS: &str = include_str!("../../src/lib.rs");
@@ -15,6 +17,8 @@ fn the_sample_is_valid_and_its_defaults_are_the_defaults() {
     let config = read(SAMPLE);
     assert_eq!(config.policies["defaults"], Policy::default());
     assert_eq!(config.policies["ledger"].breaker(), Some(&RetriesOnlyConfig::DEFAULT.into()));
+    let classic = ClassicConfig::new().slow_calls(Duration::from_secs(2), defaults::BREAKER_SLOW_CALL_RATE);
+    assert_eq!(config.policies["search"].breaker(), Some(&classic.consecutive_failures(5).into()));
     let api = &config.upstreams["api"];
     assert_eq!((api.idle_timeout, api.connect_timeout), (Upstream::IDLE_TIMEOUT, Upstream::CONNECT_TIMEOUT));
     assert!(api.trust && api.stamp && config.proxy.is_some() && config.routes.len() == 2);
@@ -38,13 +42,14 @@ fn every_field_is_in_the_sample() {
     let kinds: String = ["windowed", "throttle", "concurrency", "cost"]
         .map(|kind| format!("[policy.{kind}]\nbudget = {{ {kind} = {{ colour = 1 }} }}\n"))
         .concat();
+    let more = "[policy.b]\nbreaker = { classic = { colour = 1 } }\nhedge = { colour = 1 }\n";
     let text = format!(
-        "version = 1\ncolour = 1\n[proxy]\ncolour = 1\n[policy.a]\ncolour = 1\n{breaker}\n{kinds}[upstream.a]\ncolour = 1\n[[route]]\ncolour = 1\n"
+        "version = 1\ncolour = 1\n[proxy]\ncolour = 1\n[policy.a]\ncolour = 1\n{breaker}\n{kinds}{more}[upstream.a]\ncolour = 1\n[[route]]\ncolour = 1\n"
     );
     let errors = parse("f", &text).expect_err("colour is no field");
     let lists: Vec<_> =
         errors.iter().filter_map(|fault| fault.mend()?.strip_prefix("its fields are ")).collect();
-    assert_eq!(lists.len(), 14, "a list for each table: {errors}");
+    assert_eq!(lists.len(), 16, "a list for each table: {errors}");
     for field in lists.iter().flat_map(|list| list.split(", ")).map(|field| field.trim_matches('`')) {
         let uses = [format!("{field} = "), format!("[{field}]"), format!("[{field}."), format!(".{field}]")];
         assert!(uses.iter().any(|used| SAMPLE.contains(used)), "{field} is not in the sample");

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use relent_config::parse;
 use relent_core::{
-    BudgetConfig, Cause, Deposit, Jitter, Nested, Policy, Ratio, RatioConfig, RepeatRule, RetriesOnlyConfig,
-    RetryOn,
+    BreakerConfig, BreakerWindow, BudgetConfig, Cause, ClassicConfig, Deposit, Jitter, Nested, Policy, Ratio,
+    RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn,
 };
 
 /// The policy with these fields.
@@ -79,6 +79,48 @@ replay_total = "1.5GiB"
         .replay_total(3 << 29)
         .build();
     assert_eq!(Ok(read), built);
+}
+
+/// The policy with this breaker, and once more with what the settings say of it: they are the same.
+fn breaker(text: &str) -> BreakerConfig {
+    let breaker = |text: &str| *policy(&format!("breaker = {text}")).breaker().expect("there is one");
+    let config = parse("f", &format!("version = 1\n[policy.a]\nbreaker = {text}\n")).expect("valid");
+    let settings = config.settings("a");
+    let told = settings.iter().find(|setting| setting.name == "breaker").expect("it is told");
+    assert_eq!(breaker(&told.value), breaker(text));
+    breaker(text)
+}
+
+#[test]
+fn a_classic_breaker_arrives_with_every_field() {
+    assert_eq!(breaker("{ classic = {} }"), ClassicConfig::new().into());
+    let all = ClassicConfig::new()
+        .failure_rate(Ratio::percent(40))
+        .slow_calls(millis(2_000), Ratio::percent(70))
+        .consecutive_failures(6)
+        .window(BreakerWindow::Calls(200))
+        .minimum_calls(30)
+        .open_for(millis(1_500))
+        .open_growth(Ratio::of(3, 2), millis(90_000))
+        .open_jitter(Ratio::percent(20))
+        .probes(4);
+    let text = r#"{ classic = { failure_rate = 0.4, slow_call = "2s", slow_call_rate = 0.7, consecutive_failures = 6,
+        calls = 200, minimum_calls = 30, open_for = "1.5s", open_multiplier = 1.5, open_cap = "1m30s", open_jitter = 0.2,
+        probes = 4 } }"#
+        .replace('\n', " ");
+    assert_eq!(breaker(&text), all.into());
+    let in_a_row = ClassicConfig::new().no_failure_rate().consecutive_failures(3);
+    let in_a_row = in_a_row.window(BreakerWindow::Time(millis(60_000)));
+    assert_eq!(
+        breaker(r#"{ classic = { failure_rate = "none", consecutive_failures = 3, window = "1m" } }"#),
+        in_a_row.into()
+    );
+}
+
+#[test]
+fn an_open_time_above_the_usual_cap_is_its_own_cap() {
+    let long = ClassicConfig::new().open_for(millis(120_000)).open_growth(Ratio::of(2, 1), millis(120_000));
+    assert_eq!(breaker(r#"{ classic = { open_for = "2m" } }"#), long.into());
 }
 
 #[test]

@@ -318,6 +318,9 @@ pub(super) fn longest(config: &BreakerConfig) -> (&'static str, Duration) {
 fn check_rate(field: &'static str, rate: Option<Ratio>) -> Result<(), PolicyError> {
     match rate {
         Some(rate) if rate == Ratio::ZERO => Err(PolicyError::Zero(field)),
+        Some(rate) if rate > Ratio::ONE && field == "breaker.slow_call_rate" => {
+            Err(PolicyError::SlowCallRateAboveOne(rate))
+        }
         Some(rate) if rate > Ratio::ONE => Err(PolicyError::FailureRateAboveOne(rate)),
         _ => Ok(()),
     }

@@ -147,6 +147,8 @@ pub enum PolicyError {
     },
     /// The breaker's failure rate is above 1, which nothing reaches.
     FailureRateAboveOne(Ratio),
+    /// The breaker's rate of slow calls is above 1, which nothing reaches.
+    SlowCallRateAboveOne(Ratio),
     /// The breaker's open time would shrink from one opening to the next.
     OpenMultiplierBelowOne(Ratio),
     /// More than the breaker's whole open time would be added at random.
@@ -200,6 +202,7 @@ impl PolicyError {
             PolicyError::TokenRatioTooFine(_) => "budget.token_ratio",
             PolicyError::CostAboveCapacity { field, .. } => field,
             PolicyError::FailureRateAboveOne(_) => "failure_rate",
+            PolicyError::SlowCallRateAboveOne(_) => "breaker.slow_call_rate",
             PolicyError::OpenMultiplierBelowOne(_) => "breaker.open_multiplier",
             PolicyError::OpenJitterAboveOne(_) => "breaker.open_jitter",
             PolicyError::BreakerNeverOpens => "breaker.failure_rate",
@@ -243,6 +246,7 @@ impl PolicyError {
             PolicyError::TokenRatioTooFine(_) => "round it to three decimal places, as gRPC does",
             PolicyError::CostAboveCapacity { .. } => "lower the price or raise the capacity",
             PolicyError::FailureRateAboveOne(_) => "take a share from 0 to 1, such as 0.5",
+            PolicyError::SlowCallRateAboveOne(_) => "take a share from 0 to 1, such as 0.8",
             PolicyError::OpenMultiplierBelowOne(_) => "1 keeps the open time constant",
             PolicyError::OpenJitterAboveOne(_) => "take a share from 0 to 1",
             PolicyError::BreakerNeverOpens => "name a failure rate, slow calls or consecutive failures",
@@ -338,6 +342,7 @@ impl PolicyError {
                 )
             }
             PolicyError::FailureRateAboveOne(rate) => write!(f, "failure rate {rate} is above 1"),
+            PolicyError::SlowCallRateAboveOne(rate) => write!(f, "slow_call_rate {rate} is above 1"),
             PolicyError::OpenMultiplierBelowOne(m) => write!(f, "open_multiplier {m} is below 1"),
             PolicyError::OpenJitterAboveOne(x) => write!(f, "open_jitter {x} is above 1"),
             PolicyError::BreakerNeverOpens => f.write_str("the breaker has nothing to open on"),

@@ -1,6 +1,6 @@
 //! `breaker = { … }`: which kind, and its fields.
 
-use relent_core::{BreakerWindow, ClassicConfig, RetriesOnlyConfig};
+use relent_core::{BreakerConfig, BreakerWindow, ClassicConfig, PolicyError, RetriesOnlyConfig};
 
 use super::draft::Draft;
 use super::handles::{field, note};
@@ -144,4 +144,46 @@ fn read_open_time(table: &Table<'_>, breaker: &mut ClassicConfig, report: &mut R
     good &= field(table, "open_cap", |item| item.length(report).map(|v| breaker.open_cap = v));
     good &= field(table, "open_jitter", |item| item.ratio("0.1", report).map(|v| breaker.open_jitter = v));
     good
+}
+
+/// Sets right what the core complains of, and nothing else, so that the next fault is told too.
+pub(super) fn set_right(error: &PolicyError, draft: &mut Draft) {
+    let good = match draft.breaker() {
+        Some(BreakerConfig::RetriesOnly(breaker)) => retries_only_right(error, breaker).into(),
+        Some(BreakerConfig::Classic(breaker)) => classic_right(error, breaker).into(),
+        _ => return draft.set_breaker(None),
+    };
+    draft.set_breaker(Some(good));
+}
+
+fn retries_only_right(error: &PolicyError, mut breaker: RetriesOnlyConfig) -> RetriesOnlyConfig {
+    let usual = RetriesOnlyConfig::DEFAULT;
+    match error.field() {
+        "minimum_calls" => breaker.minimum_calls = usual.minimum_calls,
+        "failure_rate" => breaker.failure_rate = usual.failure_rate,
+        _ => breaker.window = usual.window,
+    }
+    breaker
+}
+
+fn classic_right(error: &PolicyError, mut breaker: ClassicConfig) -> ClassicConfig {
+    let usual = ClassicConfig::new();
+    match error.field() {
+        "failure_rate" | "breaker.failure_rate" => breaker.failure_rate = usual.failure_rate,
+        "breaker.slow_call" => breaker.slow_call = Some(usual.open_for),
+        "breaker.slow_call_rate" => breaker.slow_call_rate = usual.slow_call_rate,
+        "breaker.consecutive_failures" => breaker.consecutive_failures = Some(1),
+        "breaker.window" | "breaker.calls" => breaker.window = usual.window,
+        "breaker.minimum_calls" => breaker.minimum_calls = 1,
+        "breaker.open_for" => breaker.open_for = usual.open_for.min(breaker.open_cap),
+        "breaker.open_multiplier" => breaker.open_multiplier = usual.open_multiplier,
+        "breaker.open_cap" => breaker.open_cap = usual.open_cap.max(breaker.open_for),
+        "breaker.open_jitter" => breaker.open_jitter = usual.open_jitter,
+        "breaker.probes" => breaker.probes = usual.probes,
+        _ => breaker = usual,
+    }
+    if breaker.open_for.is_zero() {
+        breaker.open_for = usual.open_for;
+    }
+    breaker
 }

@@ -6,10 +6,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use relent_core::{
-    BreakerConfig, ClassicConfig, Jitter, Policy, PolicyError, Ratio, RetriesOnlyConfig, RetryOn, defaults,
-};
+use relent_core::{Jitter, Policy, PolicyError, Ratio, RetryOn};
 
+use super::breaker;
 use super::budget;
 use super::draft::Draft;
 use crate::report::{Fault, Report};
@@ -115,7 +114,10 @@ fn mend(error: &PolicyError, draft: &Draft) -> Option<String> {
             format!("write {field} = \"none\" for no bound, or a length above zero")
         }
         PolicyError::Zero("minimum_calls") => "1 judges by a single attempt; 20 is the default".to_owned(),
-        PolicyError::Zero("failure_rate") => "take a share above 0, such as 0.5".to_owned(),
+        PolicyError::Zero("breaker.slow_call_rate") => "take a share above 0, such as 0.8".to_owned(),
+        PolicyError::Zero("failure_rate" | "breaker.failure_rate") => {
+            "take a share above 0, such as 0.5".to_owned()
+        }
         PolicyError::Zero(field @ ("throttled.attempts" | "attempts_on")) => {
             format!("{field} counts the first attempt: 1 means no retry")
         }
@@ -185,56 +187,24 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
             "throttled.cap" => draft.throttled.cap = None,
             "throttled.attempts" => draft.throttled.attempts = None,
             "attempts_on" => draft.limits.clear(),
-            "breaker.window" => set_window(draft),
             "max_hint" => draft.set(|b| b.max_hint(YEAR)),
             field if field.starts_with("hedge.") => draft.set(|b| b.no_hedge()),
-            "failure_rate" | "minimum_calls" => set_breaker_right(draft),
-            field if field.starts_with("breaker.") => set_breaker_right(draft),
+            "failure_rate" | "minimum_calls" => breaker::set_right(error, draft),
+            field if field.starts_with("breaker.") => breaker::set_right(error, draft),
             _ => return false,
         },
         PolicyError::ReplayLimitAboveTotal { .. } => draft.set(|b| b.replay_limit(0)),
         PolicyError::FailureRateAboveOne(_)
+        | PolicyError::SlowCallRateAboveOne(_)
         | PolicyError::BreakerNeverOpens
         | PolicyError::OpenMultiplierBelowOne(_)
         | PolicyError::OpenJitterAboveOne(_)
         | PolicyError::OpenCapBelowOpenFor { .. }
-        | PolicyError::MinimumCallsAboveWindow { .. } => set_breaker_right(draft),
+        | PolicyError::MinimumCallsAboveWindow { .. } => breaker::set_right(error, draft),
         PolicyError::HedgesNotBelowAttempts { .. }
         | PolicyError::HedgeQuantileOutOfRange(_)
         | PolicyError::HedgeDelayTooLong { .. } => draft.set(|b| b.no_hedge()),
         _ => return false,
     }
     true
-}
-
-fn set_window(draft: &mut Draft) {
-    match draft.breaker() {
-        Some(BreakerConfig::RetriesOnly(mut breaker)) => {
-            breaker.window = defaults::BREAKER_WINDOW;
-            draft.set_breaker(Some(breaker.into()));
-        }
-        Some(_) => draft.set_breaker(Some(ClassicConfig::new().into())),
-        None => {}
-    }
-}
-
-/// What is wrong with the breaker, once it was told: the defaults in its place.
-fn set_breaker_right(draft: &mut Draft) {
-    let good = match draft.breaker() {
-        Some(BreakerConfig::RetriesOnly(breaker)) => first_good(breaker, defaults::BREAKER_WINDOW),
-        _ => ClassicConfig::new().into(),
-    };
-    draft.set_breaker(Some(good));
-}
-
-/// One wrong field after the other, so that each is told.
-fn first_good(mut breaker: RetriesOnlyConfig, window: Duration) -> BreakerConfig {
-    if breaker.minimum_calls == 0 {
-        breaker.minimum_calls = defaults::BREAKER_MINIMUM_CALLS;
-    } else if breaker.failure_rate == Ratio::ZERO || breaker.failure_rate > Ratio::ONE {
-        breaker.failure_rate = defaults::BREAKER_FAILURE_RATE;
-    } else {
-        breaker.window = window;
-    }
-    breaker.into()
 }
