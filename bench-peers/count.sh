@@ -1,7 +1,7 @@
 #!/bin/sh
 # Instructions per call of every case: (instructions of 3000 calls - of 1000) / 2000, by valgrind's callgrind.
-# `count.sh breaker` counts those alone whose name has that. Exact for one binary, whatever else the machine does. valgrind runs clock_gettime as a system call, which it does not
-# count: cases that read the clock are under-counted by that.
+# `count.sh breaker` counts those alone whose name has that. Exact for one binary, whatever else the machine does. valgrind
+# runs clock_gettime as a system call, which it does not count: cases that read the clock are under-counted by that.
 set -eu
 cd "$(dirname "$0")"
 cargo build --release --quiet

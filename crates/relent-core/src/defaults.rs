@@ -50,6 +50,8 @@ pub const BREAKER_WINDOW: Duration = Duration::from_secs(10);
 pub const BREAKER_MINIMUM_CALLS: u32 = 20;
 /// The share of slow calls at which the classic breaker opens, where slow calls are asked for.
 pub const BREAKER_SLOW_CALL_RATE: Ratio = Ratio::percent(80);
+/// The largest window of calls of a classic breaker: what it keeps of them grows with every change between good and bad.
+pub const BREAKER_MOST_CALLS: u32 = 100_000;
 /// How long the classic breaker stays open at first.
 pub const BREAKER_OPEN_FOR: Duration = Duration::from_secs(5);
 /// What its open time grows by when its probes fail.

@@ -81,7 +81,7 @@ impl Default for RetriesOnlyConfig {
 pub enum BreakerWindow {
     /// The attempts of this much time.
     Time(Duration),
-    /// The last so many attempts.
+    /// The last so many attempts, at most [`BREAKER_MOST_CALLS`](crate::defaults::BREAKER_MOST_CALLS).
     Calls(u32),
 }
 
@@ -266,6 +266,9 @@ impl ClassicConfig {
             return Err(PolicyError::OpenCapBelowOpenFor { cap: self.open_cap, open_for: self.open_for });
         }
         match self.window {
+            BreakerWindow::Calls(calls) if calls > defaults::BREAKER_MOST_CALLS => {
+                Err(PolicyError::TooManyCalls(calls))
+            }
             BreakerWindow::Calls(calls) if calls < self.minimum_calls => {
                 Err(PolicyError::MinimumCallsAboveWindow { minimum_calls: self.minimum_calls, calls })
             }

@@ -147,6 +147,8 @@ pub enum PolicyError {
     },
     /// The breaker's failure rate is above 1, which nothing reaches.
     FailureRateAboveOne(Ratio),
+    /// The breaker's window has more calls than it may keep.
+    TooManyCalls(u32),
     /// The breaker's rate of slow calls is above 1, which nothing reaches.
     SlowCallRateAboveOne(Ratio),
     /// The breaker's open time would shrink from one opening to the next.
@@ -202,6 +204,7 @@ impl PolicyError {
             PolicyError::TokenRatioTooFine(_) => "budget.token_ratio",
             PolicyError::CostAboveCapacity { field, .. } => field,
             PolicyError::FailureRateAboveOne(_) => "failure_rate",
+            PolicyError::TooManyCalls(_) => "breaker.calls",
             PolicyError::SlowCallRateAboveOne(_) => "breaker.slow_call_rate",
             PolicyError::OpenMultiplierBelowOne(_) => "breaker.open_multiplier",
             PolicyError::OpenJitterAboveOne(_) => "breaker.open_jitter",
@@ -246,6 +249,7 @@ impl PolicyError {
             PolicyError::TokenRatioTooFine(_) => "round it to three decimal places, as gRPC does",
             PolicyError::CostAboveCapacity { .. } => "lower the price or raise the capacity",
             PolicyError::FailureRateAboveOne(_) => "take a share from 0 to 1, such as 0.5",
+            PolicyError::TooManyCalls(_) => "take at most 100000, or a window of time",
             PolicyError::SlowCallRateAboveOne(_) => "take a share from 0 to 1, such as 0.8",
             PolicyError::OpenMultiplierBelowOne(_) => "1 keeps the open time constant",
             PolicyError::OpenJitterAboveOne(_) => "take a share from 0 to 1",
@@ -342,6 +346,7 @@ impl PolicyError {
                 )
             }
             PolicyError::FailureRateAboveOne(rate) => write!(f, "failure rate {rate} is above 1"),
+            PolicyError::TooManyCalls(calls) => write!(f, "a window of {calls} calls is above 100000"),
             PolicyError::SlowCallRateAboveOne(rate) => write!(f, "slow_call_rate {rate} is above 1"),
             PolicyError::OpenMultiplierBelowOne(m) => write!(f, "open_multiplier {m} is below 1"),
             PolicyError::OpenJitterAboveOne(x) => write!(f, "open_jitter {x} is above 1"),

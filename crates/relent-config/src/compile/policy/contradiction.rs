@@ -196,6 +196,7 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
         PolicyError::ReplayLimitAboveTotal { .. } => draft.set(|b| b.replay_limit(0)),
         PolicyError::FailureRateAboveOne(_)
         | PolicyError::SlowCallRateAboveOne(_)
+        | PolicyError::TooManyCalls(_)
         | PolicyError::BreakerNeverOpens
         | PolicyError::OpenMultiplierBelowOne(_)
         | PolicyError::OpenJitterAboveOne(_)

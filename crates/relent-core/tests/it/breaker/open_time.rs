@@ -78,3 +78,37 @@ fn the_longest_open_time_ends_before_the_end_of_all_clocks() {
     one(&breaker, Health::Bad, late);
     assert!(breaker.admit_first(late).is_none());
 }
+
+#[test]
+fn what_never_opens_or_never_closes_is_refused() {
+    use relent_core::{BreakerWindow, PolicyError, defaults};
+
+    let refused = |config: ClassicConfig| config.check().expect_err("it contradicts itself");
+    let more = Ratio::percent(101);
+    assert_eq!(refused(plain().no_failure_rate()), PolicyError::BreakerNeverOpens);
+    assert_eq!(refused(plain().failure_rate(more)), PolicyError::FailureRateAboveOne(more));
+    assert_eq!(refused(plain().slow_calls(secs(1), more)), PolicyError::SlowCallRateAboveOne(more));
+    assert_eq!(refused(plain().open_jitter(more)), PolicyError::OpenJitterAboveOne(more));
+    let less = Ratio::percent(99);
+    assert_eq!(refused(plain().open_growth(less, secs(9))), PolicyError::OpenMultiplierBelowOne(less));
+    let cap = plain().open_for(secs(2)).open_growth(Ratio::ONE, secs(1));
+    assert_eq!(refused(cap), PolicyError::OpenCapBelowOpenFor { cap: secs(1), open_for: secs(2) });
+    let few = plain().minimum_calls(11);
+    assert_eq!(refused(few), PolicyError::MinimumCallsAboveWindow { minimum_calls: 11, calls: 10 });
+    let many = defaults::BREAKER_MOST_CALLS + 1;
+    assert_eq!(refused(plain().window(BreakerWindow::Calls(many))), PolicyError::TooManyCalls(many));
+    assert!(plain().window(BreakerWindow::Calls(many - 1)).check().is_ok());
+    for (config, field) in [
+        (plain().probes(0), "breaker.probes"),
+        (plain().minimum_calls(0), "breaker.minimum_calls"),
+        (plain().consecutive_failures(0), "breaker.consecutive_failures"),
+        (plain().window(BreakerWindow::Calls(0)), "breaker.calls"),
+        (plain().window(BreakerWindow::Time(Duration::ZERO)), "breaker.window"),
+        (plain().open_for(Duration::ZERO), "breaker.open_for"),
+        (plain().slow_calls(Duration::ZERO, Ratio::ONE), "breaker.slow_call"),
+        (plain().slow_calls(secs(1), Ratio::ZERO), "breaker.slow_call_rate"),
+        (plain().failure_rate(Ratio::ZERO), "breaker.failure_rate"),
+    ] {
+        assert_eq!(refused(config), PolicyError::Zero(field));
+    }
+}
