@@ -4,8 +4,10 @@
 //! nanoseconds, saturating, and costs the same for retry 1 and retry `u32::MAX`.
 
 mod curve;
+mod growth;
 mod jitter;
 
+pub use growth::{Growth, Steps};
 pub use jitter::Jitter;
 
 use core::time::Duration;
@@ -14,9 +16,10 @@ use crate::Ratio;
 use crate::rng::uniform;
 use crate::time::nanos;
 
-/// Base, cap, multiplier, jitter and floor: the wait before each retry, hints and holds aside.
+/// Base, cap, growth, multiplier, jitter and floor: the wait before each retry, hints and holds aside.
 ///
-/// With e(k) = min(cap, base × multiplier^(k−1)) for retry k = 1, 2, …, [`Jitter`] says what is drawn from it.
+/// [`Growth`] says what the curve e(k) is for retry k = 1, 2, … (by default min(cap, base × multiplier^(k−1))), and [`Jitter`]
+/// what is drawn from it.
 ///
 /// ```
 /// use core::time::Duration;
@@ -32,6 +35,7 @@ pub struct Backoff {
     pub(crate) base: u64,
     pub(crate) cap: u64,
     pub(crate) floor: u64,
+    pub(crate) growth: Growth,
     pub(crate) multiplier: Ratio,
     pub(crate) jitter: Jitter,
 }
@@ -41,7 +45,8 @@ impl Backoff {
     #[must_use]
     pub const fn exponential(base: Duration, cap: Duration) -> Backoff {
         let multiplier = crate::defaults::MULTIPLIER;
-        Backoff { base: nanos(base), cap: nanos(cap), floor: 0, multiplier, jitter: Jitter::Full }
+        let growth = Growth::Exponential;
+        Backoff { base: nanos(base), cap: nanos(cap), floor: 0, growth, multiplier, jitter: Jitter::Full }
     }
 
     /// The first wait, before jitter.
@@ -56,7 +61,13 @@ impl Backoff {
         Duration::from_nanos(self.cap)
     }
 
-    /// What the wait grows by from one retry to the next.
+    /// How the wait grows from one retry to the next.
+    #[must_use]
+    pub const fn growth(&self) -> &Growth {
+        &self.growth
+    }
+
+    /// What the wait grows by from one retry to the next, where it grows exponentially.
     #[must_use]
     pub const fn multiplier(&self) -> Ratio {
         self.multiplier
@@ -81,6 +92,18 @@ impl Backoff {
             return Duration::ZERO;
         }
         Duration::from_nanos(self.curve(retry))
+    }
+
+    /// Whether e(k) is the same for `retry` and every retry after it.
+    #[must_use]
+    pub fn is_steady_from(&self, retry: u32) -> bool {
+        let flat = match &self.growth {
+            Growth::Exponential => self.multiplier <= Ratio::ONE,
+            Growth::Steps(steps) => usize::try_from(retry).is_ok_and(|retry| retry >= steps.len()),
+            _ => false,
+        };
+        let capped = !matches!(self.growth, Growth::Steps(_)) && self.curve(retry.max(1)) == self.cap;
+        flat || capped || (self.base == 0 && !matches!(self.growth, Growth::Steps(_)))
     }
 
     /// The wait before retry `retry`, drawn with the random `bits`; `previous` is the wait before the last retry, which
@@ -130,6 +153,9 @@ impl Backoff {
 
     #[inline]
     fn curve(&self, retry: u32) -> u64 {
-        curve::at(self.base, self.cap, self.multiplier, retry - 1)
+        match self.growth {
+            Growth::Exponential => curve::at(self.base, self.cap, self.multiplier, retry - 1),
+            _ => self.growth.at(self.base, self.cap, self.multiplier, retry),
+        }
     }
 }

@@ -31,7 +31,7 @@ mod time;
 mod waiting;
 mod window;
 
-pub use backoff::{Backoff, Jitter};
+pub use backoff::{Backoff, Growth, Jitter, Steps};
 pub use breaker::{
     Admission, Breaker, BreakerChange, BreakerState, Classic, ClassicState, RetriesOnly, RetriesOnlyState,
     TripReason,

@@ -5,6 +5,7 @@ mod budget;
 mod builder;
 mod class;
 mod error;
+mod growth;
 mod hedge;
 mod retry_on;
 

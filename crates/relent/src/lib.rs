@@ -126,10 +126,10 @@ pub use outcome::{Answer, OutcomeRetry};
 pub use relent_core::{
     Backoff, BadGrpcCode, BadStatus, Breaker, BreakerChange, BreakerConfig, BreakerState, BreakerWindow,
     Budget, BudgetConfig, BudgetCounts, Cause, ClassicConfig, ConcurrencyConfig, CostConfig, Deposit,
-    Failure, Grant, GrpcCode, Health, HedgeConfig, HedgeDelay, Hint, Hold, Instant, Jitter, Nested, Permit,
-    Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule,
-    RetriesOnlyConfig, RetryOn, Stop, StopReason, StopScope, ThrottleConfig, ThrottledConfig, TokenClass,
-    TripReason, Used, Verdict, WaitOrigin, WindowedConfig, defaults,
+    Failure, Grant, Growth, GrpcCode, Health, HedgeConfig, HedgeDelay, Hint, Hold, Instant, Jitter, Nested,
+    Permit, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule,
+    RetriesOnlyConfig, RetryOn, Steps, Stop, StopReason, StopScope, ThrottleConfig, ThrottledConfig,
+    TokenClass, TripReason, Used, Verdict, WaitOrigin, WindowedConfig, defaults,
 };
 pub use retry::Retry;
 pub use run::{Operation, Run, Seeing, Until};

@@ -8,7 +8,7 @@ use super::{
     RetryOn, ThrottledConfig,
 };
 use crate::time::nanos;
-use crate::{Backoff, Cause, Jitter, Ratio, defaults};
+use crate::{Backoff, Cause, Growth, Jitter, Ratio, defaults};
 
 /// The longest length a policy takes.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -39,7 +39,13 @@ impl PolicyBuilder {
         self
     }
 
-    /// What the wait grows by from one retry to the next (default 2).
+    /// How the wait grows from one retry to the next (default [`Growth::Exponential`]).
+    pub fn growth(mut self, growth: Growth) -> Self {
+        self.0.backoff.growth = growth;
+        self
+    }
+
+    /// What the wait grows by from one retry to the next, where it grows exponentially (default 2).
     pub fn multiplier(mut self, multiplier: Ratio) -> Self {
         self.0.backoff.multiplier = multiplier;
         self
@@ -236,6 +242,7 @@ impl PolicyBuilder {
         }
         check_lengths(&policy)?;
         check_backoff(&policy.backoff)?;
+        super::growth::check(&policy)?;
         check_time(&policy)?;
         super::class::check(&policy)?;
         check_handles(&policy)?;

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::{Policy, PolicyError};
 use crate::time::nanos;
-use crate::{Backoff, Cause, Failure, Jitter, Ratio, Verdict, defaults};
+use crate::{Backoff, Cause, Failure, Growth, Jitter, Ratio, Verdict, defaults};
 
 /// How throttled failures are retried ([`Verdict::Throttled`], a 429 say).
 ///
@@ -62,7 +62,8 @@ impl ThrottledConfig {
     pub fn wait(&self, retry: u32, multiplier: Ratio) -> Duration {
         let Some(cap) = self.cap else { return self.base };
         let (base, cap) = (nanos(self.base), nanos(cap));
-        Backoff { base, cap, floor: 0, multiplier, jitter: Jitter::None }.unjittered(retry.max(1))
+        let growth = Growth::Exponential;
+        Backoff { base, cap, floor: 0, growth, multiplier, jitter: Jitter::None }.unjittered(retry.max(1))
     }
 }
 

@@ -27,6 +27,19 @@ pub enum PolicyError {
     },
     /// `multiplier` is below 1: the wait would shrink.
     MultiplierBelowOne(Ratio),
+    /// A list of waits is empty, or longer than [`Steps::MOST`](crate::Steps::MOST).
+    StepsOutOfRange(usize),
+    /// `base` is not the first of the listed waits.
+    BaseNotFirstStep {
+        /// The base.
+        base: Duration,
+        /// The first wait of the list.
+        first: Duration,
+    },
+    /// `multiplier` has no effect on a curve that is not exponential.
+    MultiplierUnused(Ratio),
+    /// The growth of this name has no effect on a jitter that grows from the last wait.
+    GrowthUnused(&'static str),
     /// The jitter's x is above 1: the wait could be negative.
     JitterAboveOne(Ratio),
     /// `attempt_timeout` is not below `deadline`: no second attempt could follow a timeout.
@@ -181,7 +194,10 @@ impl PolicyError {
             PolicyError::NoAttempts => "attempts",
             PolicyError::CapBelowBase { .. } => "cap",
             PolicyError::FloorAboveBase { .. } => "floor",
-            PolicyError::MultiplierBelowOne(_) => "multiplier",
+            PolicyError::MultiplierBelowOne(_) | PolicyError::MultiplierUnused(_) => "multiplier",
+            PolicyError::StepsOutOfRange(_) => "steps",
+            PolicyError::BaseNotFirstStep { .. } => "base",
+            PolicyError::GrowthUnused(_) => "growth",
             PolicyError::JitterAboveOne(_) => "jitter",
             PolicyError::AttemptTimeoutNotBelowDeadline { .. } => "attempt_timeout",
             PolicyError::Zero(field) | PolicyError::TooLong { field, .. } => field,
@@ -222,6 +238,12 @@ impl PolicyError {
             PolicyError::CapBelowBase { .. } => "raise the cap or lower the base",
             PolicyError::FloorAboveBase { .. } => "lower the floor or raise the base",
             PolicyError::MultiplierBelowOne(_) => "1 keeps the wait constant",
+            PolicyError::StepsOutOfRange(_) => {
+                "list 1 to 16 waits; the last one stands for all further retries"
+            }
+            PolicyError::BaseNotFirstStep { .. } => "leave base out",
+            PolicyError::MultiplierUnused(_) => "leave it out, or let the wait grow exponentially",
+            PolicyError::GrowthUnused(_) => "take another jitter, or leave growth out",
             PolicyError::JitterAboveOne(_) => "take a share from 0 to 1",
             PolicyError::AttemptTimeoutNotBelowDeadline { .. } => {
                 "lower attempt_timeout, raise deadline, or say that there is no attempt timeout"
@@ -356,6 +378,23 @@ impl PolicyError {
             }
             PolicyError::MinimumCallsAboveWindow { minimum_calls, calls } => {
                 write!(f, "minimum_calls {minimum_calls} is above the window of {calls} calls")
+            }
+            _ => self.of_growth(f),
+        }
+    }
+}
+
+impl PolicyError {
+    /// What is wrong with the curve, in words.
+    fn of_growth(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PolicyError::StepsOutOfRange(given) => write!(f, "steps has {given} waits"),
+            PolicyError::BaseNotFirstStep { base, first } => {
+                write!(f, "base {base:?} is not the first of steps, {first:?}")
+            }
+            PolicyError::MultiplierUnused(m) => write!(f, "multiplier {m} has no effect on this growth"),
+            PolicyError::GrowthUnused(name) => {
+                write!(f, "a decorrelated wait grows from the last one, so growth {name} has no effect")
             }
             // All others have their words above.
             _ => write!(f, "{} contradicts the rest", self.field()),

@@ -1,6 +1,7 @@
 //! The wait before each retry: its law, its bounds, its extremes, and what many calls together make of it.
 
 mod extremes;
+mod growth;
 mod herd;
 mod laws;
 mod walk;
