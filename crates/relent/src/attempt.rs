@@ -28,13 +28,15 @@ use relent_core::{Failure, Launch, Past};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     number: u32,
-    time: Option<Duration>,
+    /// In nanoseconds, `u64::MAX` without a bound: an attempt is copied on every call.
+    time: u64,
     past: Past,
 }
 
 impl Attempt {
     pub(crate) fn new(launch: &Launch) -> Attempt {
-        Attempt { number: launch.number, time: launch.time, past: launch.past }
+        let bound = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Attempt { number: launch.number, time: launch.time.map_or(u64::MAX, bound), past: launch.past }
     }
 
     /// 1 for the first.
@@ -53,7 +55,7 @@ impl Attempt {
     /// `None` if neither bounds it. A blocking operation has to keep to it by itself.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
-        self.time
+        (self.time != u64::MAX).then(|| Duration::from_nanos(self.time))
     }
 
     /// What the attempt before this one came to; `None` for the first. A hedge sees what was known when it started.

@@ -55,9 +55,10 @@ pub(crate) struct Call<H: Handle, K = ()> {
 /// How far a call has come.
 #[derive(Debug)]
 enum Stage<K> {
-    /// The first attempt has not been polled, or may still end at once. What may be repeated is known, and the breaker's
-    /// leave, if it was asked.
-    Opening(Repeat, Option<Admission>),
+    /// The first attempt has not been polled, or may still end at once. What may be repeated is known.
+    Opening(Repeat),
+    /// The same with the breaker's leave.
+    Admitted(Repeat, Admission),
     /// Everything else. `ManuallyDrop`, so that the end of a call that never came here is one comparison;
     /// [`Call::end_early`] drops it.
     Live(ManuallyDrop<Live<K>>),
@@ -106,7 +107,7 @@ impl First {
 impl<H: Handle, K: Default> Call<H, K> {
     #[inline]
     pub(crate) fn new(handle: H, repeat: Repeat) -> Call<H, K> {
-        Call { handle, stage: Stage::Opening(repeat, None) }
+        Call { handle, stage: Stage::Opening(repeat) }
     }
 
     /// How the call opens, if it does so as all plain calls of the handle do: then nothing needs to be asked. Only for
@@ -115,6 +116,12 @@ impl<H: Handle, K: Default> Call<H, K> {
     pub(crate) fn opens_plain(&self) -> Option<&Plain> {
         let plain = self.shared().plain.as_ref()?;
         if Surroundings::current().is_nothing() { Some(plain) } else { None }
+    }
+
+    /// The same for a handle with a breaker, which has to be asked.
+    pub(crate) fn opens_guarded(&self) -> Option<&Plain> {
+        let guarded = self.shared().guarded.as_ref()?;
+        if Surroundings::current().is_nothing() { Some(guarded) } else { None }
     }
 
     /// Asks the breaker, if there is one, for a plain first attempt: the one thing that is not the same for all of them.
@@ -126,7 +133,7 @@ impl<H: Handle, K: Default> Call<H, K> {
             Some(admission) => Leave { admission, asked_at: None },
             None => self.plain_leave_by_the_clock()?,
         };
-        self.stage = Stage::Opening(Repeat::Yes, Some(leave.admission));
+        self.stage = Stage::Admitted(Repeat::Yes, leave.admission);
         Ok(Some(leave))
     }
 
@@ -142,14 +149,20 @@ impl<H: Handle, K: Default> Call<H, K> {
 
     /// A plain call has succeeded at its first attempt.
     #[inline]
-    pub(crate) fn plain_success(&mut self, leave: Option<Leave>) {
-        let shared = &*self.handle.retry().shared;
-        if let Some(budget) = shared.handles.budget() {
+    pub(crate) fn plain_success(&self) {
+        if let Some(budget) = self.shared().handles.budget() {
             budget.on_success(1, None);
         }
+    }
+
+    /// The same where a breaker gave leave.
+    #[inline]
+    pub(crate) fn admitted_success(&mut self, leave: Option<Leave>) {
+        self.plain_success();
+        let shared = &*self.handle.retry().shared;
         if let (Some(Leave { admission, asked_at }), Some(breaker)) = (leave, shared.handles.breaker()) {
             breaker.record(admission, Health::Good, Duration::ZERO, asked_at.unwrap_or(Instant::ZERO));
-            self.stage = Stage::Opening(Repeat::Yes, None);
+            self.stage = Stage::Opening(Repeat::Yes);
         }
     }
 
@@ -157,7 +170,7 @@ impl<H: Handle, K: Default> Call<H, K> {
     pub(crate) fn plain_goes_on(&mut self, inside: Surroundings, leave: Option<Leave>) {
         let asked_at = leave.and_then(|leave| leave.asked_at);
         let now = asked_at.unwrap_or_else(|| self.shared().timer.now());
-        if let Some(plain) = &self.shared().plain {
+        if let Some(plain) = self.shared().plain.as_ref().or(self.shared().guarded.as_ref()) {
             let admission = leave.map_or(Admission::ANY, |leave| leave.admission);
             let opening = plain.opening.moved_to(now).admitted(admission);
             let inside = inside.bounded(Bound::at(opening.launch().ends_below()));
@@ -187,7 +200,7 @@ impl<H: Handle, K: Default> Call<H, K> {
         let inside = Surroundings::new(opening.left(), Bound::at(opening.launch().ends_below()));
         let inside = inside.on(shared.timer.is_system());
         if breaks {
-            self.stage = Stage::Opening(self.repeat(), Some(opening.admission()));
+            self.stage = Stage::Admitted(self.repeat(), opening.admission());
         }
         Ok(First { opening, inside, outside: Surroundings::current(), began })
     }
@@ -197,7 +210,7 @@ impl<H: Handle, K: Default> Call<H, K> {
         let shared = &*self.handle.retry().shared;
         let ended = shared.hears_times().then(|| shared.timer.now());
         first.opening.succeeded(&shared.context(), ended);
-        self.stage = Stage::Opening(Repeat::No, None);
+        self.stage = Stage::Opening(Repeat::No);
     }
 
     /// The first attempt goes on, or has failed.
@@ -229,7 +242,7 @@ impl<H: Handle, K: Default> Call<H, K> {
 
     /// Says before the first attempt that less may be repeated.
     pub(crate) fn narrow(&mut self, repeat: Repeat) {
-        if let Stage::Opening(rule, _) = &mut self.stage {
+        if let Stage::Opening(rule) = &mut self.stage {
             *rule = repeat;
         }
     }
@@ -254,7 +267,7 @@ impl<H: Handle, K: Default> Call<H, K> {
     pub(crate) fn cancel(&mut self) -> Stop {
         match self.stage {
             Stage::Live(_) => self.abandon(),
-            Stage::Opening(..) => self.refused(StopReason::Cancelled),
+            Stage::Opening(_) | Stage::Admitted(..) => self.refused(StopReason::Cancelled),
         }
     }
 
@@ -262,11 +275,6 @@ impl<H: Handle, K: Default> Call<H, K> {
     pub(crate) fn inside_and_kept(&mut self) -> (&mut Surroundings, &mut K) {
         let live = self.live();
         (&mut live.inside, &mut live.kept)
-    }
-
-    /// What the driver keeps of the call; `None` before it is under way.
-    pub(crate) fn kept(&mut self) -> Option<&mut K> {
-        if let Stage::Live(live) = &mut self.stage { Some(&mut live.kept) } else { None }
     }
 
     /// When the attempt in flight has to end, or something else is to be done. Reads the clock where nothing has yet, so that `elapsed` counts from the
@@ -441,22 +449,36 @@ impl<H: Handle, K: Default> Call<H, K> {
     fn live(&mut self) -> &mut Live<K> {
         match &mut self.stage {
             Stage::Live(live) => live,
-            Stage::Opening(..) => panic!("the call is not under way yet"),
+            Stage::Opening(_) | Stage::Admitted(..) => panic!("the call is not under way yet"),
         }
     }
 
     fn repeat(&self) -> Repeat {
-        if let Stage::Opening(repeat, _) = self.stage { repeat } else { Repeat::No }
+        match self.stage {
+            Stage::Opening(repeat) | Stage::Admitted(repeat, _) => repeat,
+            Stage::Live(_) => Repeat::No,
+        }
     }
 }
 
 impl<H: Handle, K> Call<H, K> {
+    /// Whether the call has a session.
+    #[inline]
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.stage.live().is_some()
+    }
+
+    /// What the driver keeps of the call; `None` before it is under way.
+    pub(crate) fn kept(&mut self) -> Option<&mut K> {
+        if let Stage::Live(live) = &mut self.stage { Some(&mut live.kept) } else { None }
+    }
+
     /// Runs `work` inside the attempt in flight, if there is one.
     #[inline]
     pub(crate) fn inside_it<R>(&mut self, work: impl FnOnce() -> R) -> R {
         match &mut self.stage {
             Stage::Live(live) => live.inside.enter(work),
-            Stage::Opening(..) => work(),
+            Stage::Opening(_) | Stage::Admitted(..) => work(),
         }
     }
 
@@ -480,11 +502,11 @@ impl<H: Handle, K> Call<H, K> {
     #[cold]
     #[inline(never)]
     fn end_early(&mut self) {
-        if let Stage::Opening(_, Some(admission)) = self.stage {
+        if let Stage::Admitted(_, admission) = self.stage {
             return self.give_leave_back(admission);
         }
         self.abandon();
-        if let Stage::Live(live) = std::mem::replace(&mut self.stage, Stage::Opening(Repeat::No, None)) {
+        if let Stage::Live(live) = std::mem::replace(&mut self.stage, Stage::Opening(Repeat::No)) {
             drop(ManuallyDrop::into_inner(live));
         }
     }
@@ -564,7 +586,7 @@ impl<H: Handle, K> Call<H, K> {
 impl<H: Handle, K> Drop for Call<H, K> {
     #[inline]
     fn drop(&mut self) {
-        if !matches!(self.stage, Stage::Opening(_, None)) {
+        if !matches!(self.stage, Stage::Opening(_)) {
             self.end_early();
         }
     }

@@ -48,6 +48,8 @@ pub(crate) struct Shared<T> {
     /// How every call opens that has no breaker, no layer above, and no budget that counts starts: always the same, so
     /// computed once, as if at the epoch.
     pub(crate) plain: Option<Plain>,
+    /// The same where a breaker has to be asked first.
+    pub(crate) guarded: Option<Plain>,
     pub(crate) handles: Handles,
     pub(crate) keep_errors: bool,
     pub(crate) listener: Option<Listener>,
@@ -125,10 +127,8 @@ impl<C, T: Clock> Retry<C, T> {
     #[must_use]
     pub fn budget(self, budget: Arc<dyn Budget>) -> Self {
         self.configure(|shared| {
-            if budget.hears_starts() {
-                shared.plain = None;
-            }
             shared.handles.set_budget(budget);
+            shared.arrange();
         })
     }
 
@@ -141,9 +141,7 @@ impl<C, T: Clock> Retry<C, T> {
     pub fn breaker(self, breaker: impl Into<Arc<dyn Breaker>>) -> Self {
         self.configure(|shared| {
             shared.handles.set_breaker(breaker.into());
-            if shared.handles.hears_times() || !shared.timer.is_system() {
-                shared.plain = None;
-            }
+            shared.arrange();
         })
     }
 
@@ -183,9 +181,7 @@ impl<C, T: Clock> Retry<C, T> {
         let shared = &*self.shared;
         let mut alike = Shared::new(shared.policy.clone(), shared.timer.clone());
         shared.handles.lend_given(&mut alike.handles);
-        if shared.plain.is_none() {
-            alike.plain = None;
-        }
+        alike.arrange();
         alike.keep_errors = shared.keep_errors;
         alike.listener = shared.listener.clone();
         if let Some(listener) = &alike.listener {
@@ -211,18 +207,30 @@ impl<T: Clock> Shared<T> {
     fn new(policy: Policy, timer: T) -> Shared<T> {
         let now = timer.now();
         let handles = Handles::new(&policy, now);
-        Shared {
+        let mut shared = Shared {
             #[cfg(feature = "http")]
             memory: Arc::new(crate::http::ReplayMemory::new(policy.replay_total())),
-            plain: plain(&policy, &timer)
-                .filter(|_| !handles.hears_times())
-                .filter(|_| !handles.budget().is_some_and(|budget| budget.hears_starts())),
+            plain: None,
+            guarded: None,
             policy,
             timer,
             handles,
             keep_errors: false,
             listener: None,
-        }
+        };
+        shared.arrange();
+        shared
+    }
+
+    /// Works out how calls open, as far as that is always the same; to be done again when a handle is exchanged.
+    fn arrange(&mut self) {
+        let hears =
+            self.handles.hears_times() || self.handles.budget().is_some_and(|budget| budget.hears_starts());
+        let guarded = self.handles.breaker().is_some();
+        // A breaker by another clock than the system's would be asked before the clock is read.
+        let known = !hears && !(guarded && !self.timer.is_system());
+        let plain = plain(&self.policy, &self.timer).filter(|_| known);
+        (self.plain, self.guarded) = if guarded { (None, plain) } else { (plain, None) };
     }
 
     /// What a session decides by.

@@ -119,13 +119,11 @@ pin_project! {
     where
         H::Timer: Timer,
     {
-        call: Call<H, Option<Failures<E>>>,
+        call: Call<H, Kept<E, Fut>>,
         operation: F,
         phase: Phase,
         #[pin]
         attempt: Option<Fut>,
-        // Attempts beside it; a box, since most calls have none.
-        hedges: Option<Box<Hedges<Fut>>>,
         #[pin]
         sleep: Option<<H::Timer as Timer>::Sleep>,
     }
@@ -136,9 +134,24 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            *this.hedges = None;
-            end_attempt(this.call, this.attempt);
+            // Before that nothing is granted to an attempt: it can be dropped anywhere.
+            if this.call.is_under_way() {
+                end_all(this.call, this.attempt);
+            }
         }
+    }
+}
+
+/// What a call keeps that takes its time.
+struct Kept<E, Fut> {
+    failures: Option<Failures<E>>,
+    /// Attempts beside the first; a box, since most calls have none.
+    hedges: Option<Box<Hedges<Fut>>>,
+}
+
+impl<E, Fut> Default for Kept<E, Fut> {
+    fn default() -> Kept<E, Fut> {
+        Kept { failures: None, hedges: None }
     }
 }
 
@@ -163,7 +176,7 @@ where
     #[inline]
     pub(crate) fn new(handle: H, operation: F) -> Self {
         let call = Call::new(handle, Repeat::Yes);
-        Run { call, operation, phase: Phase::Plain, attempt: None, hedges: None, sleep: None }
+        Run { call, operation, phase: Phase::Plain, attempt: None, sleep: None }
     }
 
     /// Repeats only what was provably not executed (a refused connection, [`Verdict::Unprocessed`]): for operations that
@@ -200,7 +213,7 @@ where
         match self.phase {
             Phase::Plain => match self.call.opens_plain().map(|plain| (plain.inside, plain.attempt)) {
                 Some((inside, attempt)) => self.poll_plain(inside, attempt, cx),
-                None => self.poll_first(cx),
+                None => self.poll_guarded(cx),
             },
             Phase::Narrow => self.poll_first(cx),
             Phase::Attempt | Phase::Wait | Phase::Done => self.poll_on(cx),
@@ -224,13 +237,34 @@ where
         attempt: Attempt,
         cx: &mut Context<'_>,
     ) -> Poll<Result<V, RetryError<E>>> {
+        match self.as_mut().start(&mut inside, Surroundings::NONE, attempt, cx) {
+            Poll::Ready(Ok(value)) => {
+                self.call.plain_success();
+                self.succeed();
+                Poll::Ready(Ok(value))
+            }
+            other => {
+                self.as_mut().project().call.plain_goes_on(inside, None);
+                self.after_first(other, cx)
+            }
+        }
+    }
+
+    /// The same where a breaker stands before the call.
+    #[inline(never)]
+    fn poll_guarded(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, RetryError<E>>> {
+        let Some((mut inside, attempt)) =
+            self.call.opens_guarded().map(|plain| (plain.inside, plain.attempt))
+        else {
+            return self.poll_first(cx);
+        };
         let leave = match self.as_mut().project().call.plain_leave() {
             Ok(leave) => leave,
             Err(stop) => return Poll::Ready(Err(self.give_up(stop))),
         };
         match self.as_mut().start(&mut inside, Surroundings::NONE, attempt, cx) {
             Poll::Ready(Ok(value)) => {
-                self.as_mut().project().call.plain_success(leave);
+                self.as_mut().project().call.admitted_success(leave);
                 self.succeed();
                 Poll::Ready(Ok(value))
             }
@@ -341,7 +375,7 @@ where
     fn poll_attempt(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, Step>> {
         let this = self.as_mut().project();
         let attempt = this.attempt;
-        if this.hedges.is_some() && attempt.is_none() {
+        if attempt.is_none() {
             return self.poll_hedged(cx);
         }
         let outcome = this.call.inside().enter(|| poll_to_its_end(attempt, cx));
@@ -357,7 +391,7 @@ where
         let this = self.as_mut().project();
         match outcome {
             Poll::Ready(Ok(value)) => {
-                *this.hedges = None;
+                drop_hedges(this.call);
                 this.call.succeeded();
                 self.succeed();
                 Poll::Ready(Ok(value))
@@ -411,14 +445,15 @@ where
                 this.sleep.set(None);
                 let operation = this.operation;
                 let (inside, kept) = this.call.inside_and_kept();
-                let last = kept.as_ref().and_then(Failures::last);
+                let last = kept.failures.as_ref().and_then(Failures::last);
                 let attempt = inside.enter(|| operation.start(Attempt::new(&launch), last));
                 this.attempt.set(Some(attempt));
                 *this.phase = Phase::Attempt;
                 None
             }
             Step::Wait { until } => {
-                let hedged = this.hedges.as_ref().is_some_and(|hedges| !hedges.is_empty());
+                let hedges = this.call.kept().and_then(|kept| kept.hedges.as_ref());
+                let hedged = hedges.is_some_and(|hedges| !hedges.is_empty());
                 if hedged || this.attempt.is_some() {
                     *this.phase = Phase::Attempt;
                     this.sleep.set(None);
@@ -436,8 +471,7 @@ where
     #[cold]
     fn cancel(mut self: Pin<&mut Self>) -> RetryError<E> {
         let this = self.as_mut().project();
-        *this.hedges = None;
-        end_attempt(this.call, this.attempt);
+        end_all(this.call, this.attempt);
         let stop = this.call.cancel();
         self.give_up(stop)
     }
@@ -451,10 +485,10 @@ where
     fn give_up(self: Pin<&mut Self>, stop: Stop) -> RetryError<E> {
         let mut this = self.project();
         *this.phase = Phase::Done;
-        *this.hedges = None;
-        end_attempt(this.call, this.attempt.as_mut());
+        end_all(this.call, this.attempt.as_mut());
         this.sleep.set(None);
-        let failures = this.call.kept().and_then(Option::take).unwrap_or_else(|| Failures::new(false));
+        let failures =
+            this.call.kept().and_then(|kept| kept.failures.take()).unwrap_or_else(|| Failures::new(false));
         RetryError::new(stop, this.call.elapsed(), failures)
     }
 }
@@ -481,6 +515,22 @@ fn end_attempt<H: Handle, K, Fut>(call: &mut Call<H, K>, attempt: Pin<&mut Optio
     }
 }
 
+/// Drops every attempt that is in flight.
+#[cold]
+#[inline(never)]
+fn end_all<H: Handle, E, Fut>(call: &mut Call<H, Kept<E, Fut>>, attempt: Pin<&mut Option<Fut>>) {
+    drop_hedges(call);
+    end_attempt(call, attempt);
+}
+
+#[cold]
+#[inline(never)]
+fn drop_hedges<H: Handle, E, Fut>(call: &mut Call<H, Kept<E, Fut>>) {
+    if let Some(kept) = call.kept() {
+        kept.hedges = None;
+    }
+}
+
 /// Apart, so that the end of a call that succeeded at once stays small enough to be inlined.
 #[cold]
 #[inline(never)]
@@ -489,10 +539,10 @@ fn end_running_attempt<H: Handle, K, Fut>(call: &mut Call<H, K>, mut attempt: Pi
 }
 
 /// The errors of a call that is under way.
-fn failures<H: Handle, E>(call: &mut Call<H, Option<Failures<E>>>) -> &mut Failures<E> {
+fn failures<H: Handle, E, Fut>(call: &mut Call<H, Kept<E, Fut>>) -> &mut Failures<E> {
     let keep_all = call.shared().keep_errors;
     let kept = call.kept().expect("an attempt of a call under way has failed");
-    kept.get_or_insert_with(|| Failures::new(keep_all))
+    kept.failures.get_or_insert_with(|| Failures::new(keep_all))
 }
 
 impl<H: Handle, F, Fut, E> fmt::Debug for Run<H, F, Fut, E>

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use relent_core::{AttemptId, Failure, Launch, Step};
 
 use super::hedges::{EndedHedge, Hedges};
-use super::{Operation, Run, end_attempt, failures};
+use super::{Operation, Run, end_all, end_attempt, failures};
 use crate::ambient::Surroundings;
 use crate::attempt::Attempt;
 use crate::call::{Alarm, Handle};
@@ -27,7 +27,7 @@ where
     pub(super) fn poll_hedged(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<V, Step>> {
         loop {
             let this = self.as_mut().project();
-            if let Some(hedges) = this.hedges
+            if let Some(hedges) = this.call.kept().and_then(|kept| kept.hedges.as_mut())
                 && let Poll::Ready(ended) = hedges.poll(cx)
             {
                 return Poll::Ready(self.hedge_ended(ended));
@@ -52,8 +52,9 @@ where
     fn start_hedge(self: Pin<&mut Self>, launch: &Launch, inside: Surroundings) {
         let this = self.project();
         let operation = this.operation;
-        let hedges = this.hedges.get_or_insert_with(|| Box::new(Hedges::new()));
-        let last = this.call.kept().and_then(|kept| kept.as_ref()).and_then(Failures::last);
+        let Some(kept) = this.call.kept() else { return };
+        let last = kept.failures.as_ref().and_then(Failures::last);
+        let hedges = kept.hedges.get_or_insert_with(|| Box::new(Hedges::new()));
         hedges.start(launch, inside, || operation.start(Attempt::new(launch), last));
     }
 
@@ -63,8 +64,7 @@ where
         match outcome {
             Ok(value) => {
                 // The losers are gone before anybody hears of the success.
-                *this.hedges = None;
-                end_attempt(this.call, this.attempt);
+                end_all(this.call, this.attempt);
                 this.call.hedge_succeeded(id);
                 self.succeed();
                 Ok(value)
@@ -79,7 +79,8 @@ where
 
     fn hedge_expired(self: Pin<&mut Self>, id: AttemptId) -> Step {
         let this = self.project();
-        let ended = this.hedges.as_mut().and_then(|hedges| hedges.end(id));
+        let hedges = this.call.kept().and_then(|kept| kept.hedges.as_mut());
+        let ended = hedges.and_then(|hedges| hedges.end(id));
         let inside = ended.unwrap_or(Surroundings::NONE);
         failures(this.call).timed_out();
         this.call.hedge_expired(id, &inside, Failure::timed_out())

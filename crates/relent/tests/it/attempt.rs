@@ -70,7 +70,7 @@ fn an_attempt_that_ran_out_of_time_may_have_been_executed() {
 
 #[test]
 fn an_attempt_stays_small() {
-    assert!(size_of::<Attempt>() <= 32);
+    assert!(size_of::<Attempt>() <= 24);
 }
 
 #[test]
