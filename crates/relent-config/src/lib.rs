@@ -46,6 +46,7 @@
 //! | `attempts` | `3` | attempts in all, the first included |
 //! | `backoff.base` | `"100ms"` | the first wait, before jitter |
 //! | `backoff.cap` | `"10s"` | the hard ceiling of every wait |
+//! | `backoff.growth` | `"exponential"` | how it grows: `"linear"` (base × 1, 2, 3, …), `"fibonacci"` (base × 1, 1, 2, 3, 5, …) or `{ steps = ["1s", "5s"] }`, the waits one by one |
 //! | `backoff.multiplier` | `2` | what the wait grows by |
 //! | `backoff.jitter` | `"full"` | `"none"`, `"full"`, `"equal"`, `"decorrelated"`, `"decorrelated-bounded"`, `{ proportional = 0.2 }` or `{ additive = 0.2 }` |
 //! | `backoff.floor` | `"0s"` | the least wait; at most the base |

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use relent_core::{
-    BreakerConfig, BreakerWindow, BudgetConfig, Cause, ClassicConfig, Deposit, HedgeDelay, Hold, Jitter,
-    Nested, Policy, RepeatRule,
+    BreakerConfig, BreakerWindow, BudgetConfig, Cause, ClassicConfig, Deposit, Growth, HedgeDelay, Hold,
+    Jitter, Nested, Policy, RepeatRule,
 };
 
 use crate::{format_duration, format_size};
@@ -70,6 +70,7 @@ fn values(policy: &Policy) -> Vec<Row> {
         ("attempts", &["attempts"], policy.attempts().to_string()),
         ("backoff.base", &["base"], format_duration(backoff.base())),
         ("backoff.cap", &["cap"], format_duration(backoff.cap())),
+        ("backoff.growth", &["growth"], growth(backoff.growth())),
         ("backoff.multiplier", &["multiplier"], backoff.multiplier().to_string()),
         ("backoff.jitter", &["jitter"], jitter(backoff.jitter())),
         ("backoff.floor", &["floor"], format_duration(backoff.floor())),
@@ -94,6 +95,16 @@ fn values(policy: &Policy) -> Vec<Row> {
     rows.push(("hedge", &["hedge"], hedge(policy)));
     rows.push(("hold", &["hold"], hold(policy)));
     rows
+}
+
+fn growth(growth: &Growth) -> String {
+    match growth {
+        Growth::Steps(steps) => {
+            let waits: Vec<_> = steps.iter().map(|wait| format!("\"{}\"", format_duration(wait))).collect();
+            format!("{{ steps = [{}] }}", waits.join(", "))
+        }
+        named => named.name().to_owned(),
+    }
 }
 
 fn budget(policy: &Policy) -> String {

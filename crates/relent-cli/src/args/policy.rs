@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use relent_core::{Jitter, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, defaults};
+use relent_core::{Growth, Jitter, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, defaults};
 
-use super::value::{bound, duration, jitter, ratio, share};
+use super::value::{bound, duration, growth, jitter, ratio, share};
 use crate::exit::Failure;
 use crate::render::length;
 
@@ -40,6 +40,10 @@ pub(crate) struct PolicyArgs {
     /// The ceiling of every wait [default: 10s]
     #[arg(long, allow_hyphen_values = true, value_name = "DURATION", value_parser = duration)]
     cap: Option<Duration>,
+
+    /// exponential, linear, fibonacci, or the waits one by one: steps=1s,5s,30s [default: exponential]
+    #[arg(long, allow_hyphen_values = true, value_name = "LAW", value_parser = growth)]
+    growth: Option<Growth>,
 
     /// What the wait grows by [default: 2]
     #[arg(long, allow_hyphen_values = true, value_name = "FACTOR", value_parser = ratio)]
@@ -93,6 +97,7 @@ impl PolicyArgs {
             ("--attempts", self.attempts.is_some()),
             ("--base", self.base.is_some()),
             ("--cap", self.cap.is_some()),
+            ("--growth", self.growth.is_some()),
             ("--multiplier", self.multiplier.is_some()),
             ("--jitter", self.jitter.is_some()),
             ("--floor", self.floor.is_some()),
@@ -120,6 +125,12 @@ impl PolicyArgs {
     pub(crate) fn build(&self, standard: Standard) -> Result<Policy, Failure> {
         let mut policy = Policy::builder();
         set(&mut policy, self.attempts, PolicyBuilder::attempts);
+        if let Some(Growth::Steps(steps)) = self.growth {
+            // They say where the waits start and where they end, unless a flag does.
+            let waits: Vec<Duration> = steps.iter().collect();
+            policy = Policy::steps(&waits);
+        }
+        set(&mut policy, self.growth, PolicyBuilder::growth);
         set(&mut policy, self.base, PolicyBuilder::base);
         set(&mut policy, self.cap, PolicyBuilder::cap);
         set(&mut policy, self.multiplier, PolicyBuilder::multiplier);

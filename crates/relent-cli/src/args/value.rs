@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use relent_config::{DurationError, parse_duration};
-use relent_core::{Jitter, Ratio};
+use relent_core::{Growth, Jitter, Ratio, Steps};
 
 /// A length such as `250ms`, `1.5s` or `1m30s`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -32,6 +32,23 @@ pub(super) fn ratio(text: &str) -> Result<Ratio, String> {
 }
 
 /// The name of a jitter, with its x where it has one: `proportional=0.2`.
+/// A law by its name, or the waits one by one.
+pub(super) fn growth(text: &str) -> Result<Growth, String> {
+    match text.split_once('=') {
+        None if text == "exponential" => Ok(Growth::Exponential),
+        None if text == "linear" => Ok(Growth::Linear),
+        None if text == "fibonacci" => Ok(Growth::Fibonacci),
+        Some(("steps", waits)) => {
+            let waits = waits.split(',').map(duration).collect::<Result<Vec<_>, _>>()?;
+            if waits.len() > Steps::MOST {
+                return Err(format!("{} waits are too many: list at most {}", waits.len(), Steps::MOST));
+            }
+            Ok(Growth::Steps(Steps::new(&waits)))
+        }
+        _ => Err("take exponential, linear, fibonacci, or steps=1s,5s,30s".into()),
+    }
+}
+
 pub(super) fn jitter(text: &str) -> Result<Jitter, String> {
     let (name, x) = match text.split_once('=') {
         Some((name, x)) => (name, Some(ratio(x).map_err(|error| format!("{x} is {error}"))?)),
@@ -130,6 +147,15 @@ mod tests {
             let error = duration(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn growths() {
+        let steps = Steps::new(&[Duration::from_secs(1), Duration::from_millis(2500)]);
+        assert_eq!(growth("steps=1s,2.5s"), Ok(Growth::Steps(steps)));
+        assert_eq!(growth("linear"), Ok(Growth::Linear));
+        assert!(growth("steps=1s,,2s").is_err() && growth("steps").is_err() && growth("linear=2").is_err());
+        assert!(growth(&format!("steps={}1s", "1s,".repeat(16))).is_err());
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn the_reserve_in_the_sample_is_the_default_one() {
 /// The reader itself says which fields there are.
 #[test]
 fn every_field_is_in_the_sample() {
-    let breaker = "breaker = { retries_only = { colour = 1 } }\nbackoff = { colour = 1, jitter = { colour = 1 } }\nthrottled = { colour = 1 }\nbudget = { colour = 1 }";
+    let breaker = "breaker = { retries_only = { colour = 1 } }\nbackoff = { colour = 1, growth = { colour = 1 }, jitter = { colour = 1 } }\nthrottled = { colour = 1 }\nbudget = { colour = 1 }";
     let kinds: String = ["windowed", "throttle", "concurrency", "cost"]
         .map(|kind| format!("[policy.{kind}]\nbudget = {{ {kind} = {{ colour = 1 }} }}\n"))
         .concat();
@@ -84,7 +84,7 @@ fn the_documented_defaults_are_the_defaults() {
             assert_eq!(policy, Policy::default(), "{field}");
         }
     }
-    assert_eq!(rows, 43, "rows with a default that the file could write");
+    assert_eq!(rows, 44, "rows with a default that the file could write");
 }
 
 const REST_OF_A_PROXY: &str =

@@ -16,6 +16,11 @@ fn budgets() {
 }
 
 #[test]
+fn curves() {
+    check("growth", faults);
+}
+
+#[test]
 fn contradictions() {
     check("contradictions", faults);
 }

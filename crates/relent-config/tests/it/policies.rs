@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use relent_config::parse;
 use relent_core::{
-    BreakerConfig, BreakerWindow, BudgetConfig, Cause, ClassicConfig, Deposit, Jitter, Nested, Policy, Ratio,
-    RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn,
+    BreakerConfig, BreakerWindow, BudgetConfig, Cause, ClassicConfig, Deposit, Growth, Jitter, Nested,
+    Policy, Ratio, RatioConfig, RepeatRule, RetriesOnlyConfig, RetryOn,
 };
 
 /// The policy with these fields.
@@ -130,6 +130,16 @@ fn none_is_said_aloud() {
 }
 
 #[test]
+fn listed_waits_stand_for_base_and_cap() {
+    let waits = [millis(1000), millis(30_000), millis(5000)];
+    let text = "deadline = \"none\"\nbackoff = { growth = { steps = [\"1s\", \"30s\", \"5s\"] }";
+    assert_eq!(policy(&format!("{text} }}")), Policy::steps(&waits).no_deadline().build().unwrap());
+    let capped =
+        Policy::steps(&waits).cap(millis(10_000)).jitter(Jitter::None).no_deadline().build().unwrap();
+    assert_eq!(policy(&format!("{text}, cap = \"10s\", jitter = \"none\" }}")), capped);
+}
+
+#[test]
 fn every_word_means_what_it_says() {
     let jitters = [
         ("\"none\"", Jitter::None),
@@ -142,6 +152,14 @@ fn every_word_means_what_it_says() {
     ];
     for (word, jitter) in jitters {
         assert_eq!(policy(&format!("backoff.jitter = {word}")).backoff().jitter(), jitter);
+    }
+    let growths = [
+        ("\"exponential\"", Growth::Exponential),
+        ("\"linear\"", Growth::Linear),
+        ("\"fibonacci\"", Growth::Fibonacci),
+    ];
+    for (word, growth) in growths {
+        assert_eq!(*policy(&format!("backoff.growth = {word}")).backoff().growth(), growth);
     }
     let rules = [
         ("never", RepeatRule::Never),

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use relent_core::{Backoff, Jitter, Ratio};
+use relent_core::{Backoff, Jitter};
 
 use super::walk::Walk;
 
@@ -41,14 +41,9 @@ impl<'a> Waits<'a> {
 
     /// Whether every further wait is like the last one.
     pub(super) fn is_steady(&self) -> bool {
-        let Some(last) = self.last else { return false };
         match &self.walk {
             Some(walk) => walk.is_steady(),
-            None => {
-                let constant =
-                    self.backoff.base() == Duration::ZERO || self.backoff.multiplier() <= Ratio::ONE;
-                constant || last.unjittered == self.backoff.cap()
-            }
+            None => self.last.is_some() && self.backoff.is_steady_from(self.retry),
         }
     }
 
@@ -93,7 +88,7 @@ pub(super) fn walks(jitter: Jitter) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use relent_core::{Policy, Rng};
+    use relent_core::{Policy, Ratio, Rng};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use relent_core::{
-    BreakerConfig, BreakerWindow, Cause, Jitter, Nested, Policy, Ratio, RepeatRule, RetriesOnlyConfig,
+    BreakerConfig, BreakerWindow, Cause, Growth, Jitter, Nested, Policy, Ratio, RepeatRule, RetriesOnlyConfig,
 };
 use serde::{Serialize, Serializer};
 
@@ -13,6 +13,7 @@ use super::laws::Waits;
 use super::load::{Fleet, LoadFactor};
 use super::matrix::Matrix;
 use super::totals::{Ending, Outlook, Sum, attempts_granted, outlook, sum};
+use crate::render::length;
 
 /// Attempts that are listed one by one, at most.
 pub(super) const ROWS: u32 = 1000;
@@ -34,6 +35,25 @@ pub(super) struct Report {
     pub(super) warnings: Vec<String>,
 }
 
+/// How the wait grows.
+#[derive(Debug, Serialize)]
+pub(super) struct Growing {
+    pub(super) law: &'static str,
+    /// The waits that are listed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) steps: Vec<String>,
+}
+
+impl Growing {
+    fn of(growth: Growth) -> Growing {
+        let steps = match growth {
+            Growth::Steps(steps) => steps.iter().map(length).collect(),
+            _ => Vec::new(),
+        };
+        Growing { law: growth.name(), steps }
+    }
+}
+
 /// The policy itself.
 #[derive(Debug, Serialize)]
 pub(super) struct Facts {
@@ -44,6 +64,7 @@ pub(super) struct Facts {
     pub(super) base: Duration,
     #[serde(rename = "cap_ms", serialize_with = "ms")]
     pub(super) cap: Duration,
+    pub(super) growth: Growing,
     #[serde(serialize_with = "number")]
     pub(super) multiplier: Ratio,
     pub(super) jitter: String,
@@ -166,6 +187,7 @@ impl Facts {
             attempts: policy.attempts(),
             base: backoff.base(),
             cap: backoff.cap(),
+            growth: Growing::of(*backoff.growth()),
             multiplier: backoff.multiplier(),
             jitter: jitter_name(backoff.jitter()),
             floor: backoff.floor(),

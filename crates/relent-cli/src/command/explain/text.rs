@@ -64,15 +64,20 @@ fn policy(facts: &Facts) -> Vec<String> {
     let last = last.unwrap_or_default();
     vec![
         format!("  {} attempt{plural} in all; {each}, {whole}{last}", facts.attempts),
-        format!(
-            "  waits from {}, times {} each, up to {}{floor}; jitter {}",
-            length(facts.base),
-            facts.multiplier,
-            length(facts.cap),
-            facts.jitter
-        ),
+        format!("  waits {}, up to {}{floor}; jitter {}", growing(facts), length(facts.cap), facts.jitter),
         format!("  {nested}"),
     ]
+}
+
+/// From where on a wait grows, and how.
+fn growing(facts: &Facts) -> String {
+    let base = length(facts.base);
+    match facts.growth.law {
+        "exponential" => format!("from {base}, times {} each", facts.multiplier),
+        "linear" => format!("from {base}, and as much more each"),
+        "fibonacci" => format!("of {base} times 1, 1, 2, 3, 5 and so on"),
+        _ => format!("of {}", facts.growth.steps.join(", ")),
+    }
 }
 
 fn waits(report: &Report) -> Vec<String> {

@@ -1,12 +1,14 @@
-//! `backoff = { … }`: base, cap, multiplier, jitter, floor.
+//! `backoff = { … }`: base, cap, growth, multiplier, jitter, floor.
 
-use relent_core::Jitter;
+use std::time::Duration;
+
+use relent_core::{Growth, Jitter, Steps};
 
 use super::draft::Draft;
 use crate::report::Report;
-use crate::text::Item;
+use crate::text::{Item, Table};
 
-pub(super) const FIELDS: [&str; 5] = ["base", "cap", "multiplier", "jitter", "floor"];
+pub(super) const FIELDS: [&str; 6] = ["base", "cap", "growth", "multiplier", "jitter", "floor"];
 
 const EXAMPLE: &str = "{ base = \"100ms\", cap = \"10s\" }";
 
@@ -17,6 +19,11 @@ const JITTERS: [(&str, Jitter); 5] = [
     ("decorrelated", Jitter::Decorrelated),
     ("decorrelated-bounded", Jitter::DecorrelatedBounded),
 ];
+
+const GROWTHS: [(&str, Growth); 3] =
+    [("exponential", Growth::Exponential), ("linear", Growth::Linear), ("fibonacci", Growth::Fibonacci)];
+
+const STEPS: &str = "[\"1s\", \"5s\", \"30s\"]";
 
 /// The jitters that take a share.
 const SHARES: [&str; 2] = ["proportional", "additive"];
@@ -34,11 +41,60 @@ pub(super) fn read(draft: &mut Draft, item: &Item<'_>, report: &mut Report) -> O
     for name in FIELDS {
         let Some(inner) = table.item(name) else { continue };
         draft.note(name, inner.span());
-        if read_field(draft, name, &inner, report).is_none() {
+        let read = match name {
+            "growth" => read_growth(draft, &inner, &table, report),
+            _ => read_field(draft, name, &inner, report),
+        };
+        if read.is_none() {
             draft.spoil(name);
         }
     }
     Some(())
+}
+
+/// A law by its name, or the waits one by one.
+fn read_growth(draft: &mut Draft, item: &Item<'_>, backoff: &Table<'_>, report: &mut Report) -> Option<()> {
+    if !item.is_table() {
+        if item.as_text() == Some("steps") {
+            item.refuse("it takes the waits", format!("write growth = {{ steps = {STEPS} }}"), report);
+            return None;
+        }
+        let growth = item.choice(&GROWTHS, report)?;
+        draft.set(|b| b.growth(growth));
+        return Some(());
+    }
+    let table = item.table("growth", "\"linear\"", report)?;
+    table.refuse_unknown(&["steps"], &[], report);
+    let listed = table.required("steps", STEPS, report)?;
+    let waits: Vec<Option<Duration>> =
+        listed.list(STEPS, report)?.iter().map(|wait| wait.length(report)).collect();
+    let waits: Vec<Duration> = waits.into_iter().collect::<Option<_>>()?;
+    if waits.is_empty() || waits.len() > Steps::MOST {
+        let most = Steps::MOST;
+        listed.refuse(
+            format_args!("it has {} waits", waits.len()),
+            format!("list 1 to {most}; the last one stands for all further retries"),
+            report,
+        );
+        return None;
+    }
+    let mut good = Some(());
+    for name in ["base", "multiplier"] {
+        if let Some(other) = backoff.item(name) {
+            other.refuse("the listed steps say it already", format!("leave {name} out"), report);
+            good = None;
+        }
+    }
+    let steps = Steps::new(&waits);
+    let longest = waits.iter().max().copied().unwrap_or_default();
+    let capped = backoff.item("cap").is_some();
+    draft.set(|b| b.base(steps.get(1)).growth(Growth::Steps(steps)));
+    draft.note("base", listed.span());
+    if !capped {
+        draft.set(|b| b.cap(longest));
+        draft.note("cap", listed.span());
+    }
+    good
 }
 
 fn read_field(draft: &mut Draft, name: &str, item: &Item<'_>, report: &mut Report) -> Option<()> {

@@ -41,6 +41,8 @@ fn fields(error: &PolicyError, draft: &Draft) -> Vec<&'static str> {
     match error {
         PolicyError::CapBelowBase { .. } => vec!["cap", "base"],
         PolicyError::FloorAboveBase { .. } => vec!["floor", "base"],
+        PolicyError::MultiplierUnused(_) => vec!["multiplier", "growth"],
+        PolicyError::GrowthUnused(_) => vec!["growth", "jitter"],
         PolicyError::AttemptTimeoutNotBelowDeadline { .. } => vec!["attempt_timeout", "deadline"],
         PolicyError::NothingToRetryOn => vec!["retry_on", "attempts"],
         PolicyError::FirstWaitBeyondDeadline { base, deadline } if base < deadline => {
@@ -158,7 +160,10 @@ fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
         PolicyError::CapBelowBase { base, .. } => draft.set(|b| b.cap(base)),
         PolicyError::FloorAboveBase { .. } => draft.set(|b| b.floor(Duration::ZERO)),
         PolicyError::MultiplierBelowOne(_) => draft.set(|b| b.multiplier(Ratio::ONE)),
-        PolicyError::JitterAboveOne(_) => draft.set(|b| b.jitter(Jitter::Full)),
+        PolicyError::MultiplierUnused(_) => draft.set(|b| b.multiplier(Ratio::of(2, 1))),
+        PolicyError::GrowthUnused(_) | PolicyError::JitterAboveOne(_) => {
+            draft.set(|b| b.jitter(Jitter::Full))
+        }
         PolicyError::AttemptTimeoutNotBelowDeadline { .. } => draft.set(|b| b.no_attempt_timeout()),
         PolicyError::NothingToRetryOn => draft.set(|b| b.retry_on(RetryOn::default())),
         PolicyError::FirstWaitBeyondDeadline { .. } => draft.set(|b| b.no_deadline()),
