@@ -69,6 +69,7 @@
 //! | `budget.windowed` | – | Finagle's kind: `{ ratio = 0.2, min_per_second = 10, ttl = "10s" }` |
 //! | `budget.throttle` | – | gRPC's kind: `{ max_tokens = 10, token_ratio = 0.1 }` |
 //! | `budget.concurrency` | – | Envoy's kind: `{ ratio = 0.2, minimum = 3 }` |
+//! | `budget.adaptive` | – | Google SRE's kind: `{ factor = 2, window = "2m" }` |
 //! | `budget.cost` | – | the AWS SDKs' kind: `{ capacity = 500, retry = 5, timeout = 10, throttled = 5, first_try = 1 }` |
 //! | `breaker` | `"none"` | or `{ retries_only = { failure_rate = 0.5, window = "10s", minimum_calls = 20 } }`, or a classic one |
 //! | `breaker.classic` | – | stops all calls for a while; its defaults are `{ failure_rate = 0.5, window = "10s", minimum_calls = 20, open_for = "5s", open_multiplier = 2, open_cap = "60s", open_jitter = 0.1, probes = 3 }`; also `calls = 100` in place of the window, `slow_call = "2s"` and with it `slow_call_rate = 0.8`, `consecutive_failures = 5`, `failure_rate = "none"` ([`ClassicConfig`](relent_core::ClassicConfig)) |

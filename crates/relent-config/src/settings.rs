@@ -137,6 +137,11 @@ fn budget(policy: &Policy) -> String {
             "{{ cost = {{ capacity = {}, retry = {}, timeout = {}, throttled = {}, first_try = {} }} }}",
             budget.capacity, budget.retry, budget.timeout, budget.throttled, budget.first_try
         ),
+        Some(BudgetConfig::Adaptive(budget)) => format!(
+            "{{ adaptive = {{ factor = {}, window = \"{}\" }} }}",
+            budget.factor,
+            format_duration(budget.window)
+        ),
         Some(other) => format!("{other:?}"),
     }
 }

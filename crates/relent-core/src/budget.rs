@@ -1,5 +1,6 @@
 //! Who pays for a retry: a budget keeps retries to a share of the traffic.
 
+mod adaptive;
 mod concurrency;
 mod cost;
 #[cfg(all(test, relent_loom))]
@@ -12,6 +13,7 @@ mod ratio;
 mod throttle;
 mod windowed;
 
+pub use adaptive::{AdaptiveBudget, AdaptiveState};
 pub use concurrency::ConcurrencyBudget;
 pub use cost::CostBudget;
 pub use meter::BudgetCounts;
@@ -120,6 +122,9 @@ impl BudgetConfig {
             BudgetConfig::Throttle(config) => Arc::new(ThrottleBudget::new(config)),
             BudgetConfig::Concurrency(config) => Arc::new(ConcurrencyBudget::new(config)),
             BudgetConfig::Cost(config) => Arc::new(CostBudget::new(config)),
+            BudgetConfig::Adaptive(config) => {
+                Arc::new(AdaptiveBudget::<L::Of<AdaptiveState>>::new(config, now))
+            }
         }
     }
 }

@@ -37,8 +37,8 @@ pub use breaker::{
     TripReason,
 };
 pub use budget::{
-    Budget, BudgetCounts, ConcurrencyBudget, CostBudget, Grant, Permit, RatioBudget, RatioState,
-    ThrottleBudget, TokenClass, WindowedBudget, WindowedState,
+    AdaptiveBudget, AdaptiveState, Budget, BudgetCounts, ConcurrencyBudget, CostBudget, Grant, Permit,
+    RatioBudget, RatioState, ThrottleBudget, TokenClass, WindowedBudget, WindowedState,
 };
 pub use credit::{Credit, NoCredit};
 pub use grpc_code::GrpcCode;
@@ -46,10 +46,10 @@ pub use hold::{Holds, TargetHold};
 pub use latency::Latencies;
 pub use outcome::{Cause, Failure, Health, Hint, StopScope, Used, Verdict};
 pub use policy::{
-    BadGrpcCode, BadStatus, BreakerConfig, BreakerWindow, BudgetConfig, ClassicConfig, ConcurrencyConfig,
-    CostConfig, Deposit, HedgeConfig, HedgeDelay, Hold, Nested, Policy, PolicyBuilder, PolicyError,
-    RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, ThrottleConfig, ThrottledConfig,
-    WindowedConfig,
+    AdaptiveConfig, BadGrpcCode, BadStatus, BreakerConfig, BreakerWindow, BudgetConfig, ClassicConfig,
+    ConcurrencyConfig, CostConfig, Deposit, HedgeConfig, HedgeDelay, Hold, Nested, Policy, PolicyBuilder,
+    PolicyError, RatioConfig, Repeat, RepeatRule, RetriesOnlyConfig, RetryOn, ThrottleConfig,
+    ThrottledConfig, WindowedConfig,
 };
 pub use ratio::{Ratio, RatioError};
 pub use rng::{Random, Rng};

@@ -11,7 +11,8 @@ mod retry_on;
 
 pub use breaker::{BreakerConfig, BreakerWindow, ClassicConfig, RetriesOnlyConfig};
 pub use budget::{
-    BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, RatioConfig, ThrottleConfig, WindowedConfig,
+    AdaptiveConfig, BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, RatioConfig, ThrottleConfig,
+    WindowedConfig,
 };
 pub use builder::PolicyBuilder;
 pub use class::ThrottledConfig;

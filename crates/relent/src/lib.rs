@@ -124,10 +124,10 @@ pub use handles::Handles;
 pub use layer::{Attempts, ReadyCall, RetryLayer, RetryService};
 pub use outcome::{Answer, OutcomeRetry};
 pub use relent_core::{
-    Backoff, BadGrpcCode, BadStatus, Breaker, BreakerChange, BreakerConfig, BreakerState, BreakerWindow,
-    Budget, BudgetConfig, BudgetCounts, Cause, ClassicConfig, ConcurrencyConfig, CostConfig, Deposit,
-    Failure, Grant, Growth, GrpcCode, Health, HedgeConfig, HedgeDelay, Hint, Hold, Instant, Jitter, Nested,
-    Permit, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule,
+    AdaptiveConfig, Backoff, BadGrpcCode, BadStatus, Breaker, BreakerChange, BreakerConfig, BreakerState,
+    BreakerWindow, Budget, BudgetConfig, BudgetCounts, Cause, ClassicConfig, ConcurrencyConfig, CostConfig,
+    Deposit, Failure, Grant, Growth, GrpcCode, Health, HedgeConfig, HedgeDelay, Hint, Hold, Instant, Jitter,
+    Nested, Permit, Policy, PolicyBuilder, PolicyError, Ratio, RatioConfig, RatioError, Repeat, RepeatRule,
     RetriesOnlyConfig, RetryOn, Steps, Stop, StopReason, StopScope, ThrottleConfig, ThrottledConfig,
     TokenClass, TripReason, Used, Verdict, WaitOrigin, WindowedConfig, defaults,
 };

@@ -70,6 +70,9 @@ fn written(policy: &Policy) -> String {
                 config.capacity, config.retry, config.timeout, config.throttled, config.first_try
             ),
         ),
+        Some(BudgetConfig::Adaptive(config)) => {
+            ("adaptive", format!("factor = {}, window = \"{}s\"", config.factor, config.window.as_secs()))
+        }
         other => panic!("{other:?} has no form"),
     };
     format!("{{ {a} = {{ {b} }} }}")

@@ -39,7 +39,7 @@ fn the_reserve_in_the_sample_is_the_default_one() {
 #[test]
 fn every_field_is_in_the_sample() {
     let breaker = "breaker = { retries_only = { colour = 1 } }\nbackoff = { colour = 1, growth = { colour = 1 }, jitter = { colour = 1 } }\nthrottled = { colour = 1 }\nbudget = { colour = 1 }";
-    let kinds: String = ["windowed", "throttle", "concurrency", "cost"]
+    let kinds: String = ["windowed", "throttle", "concurrency", "cost", "adaptive"]
         .map(|kind| format!("[policy.{kind}]\nbudget = {{ {kind} = {{ colour = 1 }} }}\n"))
         .concat();
     let more = "[policy.b]\nbreaker = { classic = { colour = 1 } }\nhedge = { colour = 1 }\n";
@@ -49,7 +49,7 @@ fn every_field_is_in_the_sample() {
     let errors = parse("f", &text).expect_err("colour is no field");
     let lists: Vec<_> =
         errors.iter().filter_map(|fault| fault.mend()?.strip_prefix("its fields are ")).collect();
-    assert_eq!(lists.len(), 16, "a list for each table: {errors}");
+    assert_eq!(lists.len(), 17, "a list for each table: {errors}");
     for field in lists.iter().flat_map(|list| list.split(", ")).map(|field| field.trim_matches('`')) {
         let uses = [format!("{field} = "), format!("[{field}]"), format!("[{field}."), format!(".{field}]")];
         assert!(uses.iter().any(|used| SAMPLE.contains(used)), "{field} is not in the sample");

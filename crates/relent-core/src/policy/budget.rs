@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::PolicyError;
 use crate::{Ratio, defaults};
 
-/// The description of a budget: one of five kinds. Each configuration converts into it.
+/// The description of a budget: one of six kinds. Each configuration converts into it.
 ///
 /// *Default*: [`RatioConfig::new`] of 0.1.
 ///
@@ -30,6 +30,8 @@ pub enum BudgetConfig {
     Concurrency(ConcurrencyConfig),
     /// A bucket, and a price for each class of retry (AWS).
     Cost(CostConfig),
+    /// What the target accepts decides how many retries are refused (Google SRE, gax).
+    Adaptive(AdaptiveConfig),
 }
 
 impl BudgetConfig {
@@ -58,6 +60,7 @@ impl BudgetConfig {
             BudgetConfig::Throttle(_) => "throttle",
             BudgetConfig::Concurrency(_) => "concurrency",
             BudgetConfig::Cost(_) => "cost",
+            BudgetConfig::Adaptive(_) => "adaptive",
         }
     }
 
@@ -83,6 +86,7 @@ impl BudgetConfig {
         match self {
             BudgetConfig::Ratio(config) => ("budget.window", config.window),
             BudgetConfig::Windowed(config) => ("budget.ttl", config.ttl),
+            BudgetConfig::Adaptive(config) => ("budget.window", config.window),
             _ => ("budget.window", Duration::ZERO),
         }
     }
@@ -98,6 +102,11 @@ impl BudgetConfig {
             BudgetConfig::Throttle(config) => config.check(),
             BudgetConfig::Concurrency(config) => share(config.ratio),
             BudgetConfig::Cost(config) => config.check(),
+            BudgetConfig::Adaptive(config) => {
+                above_zero("budget.window", !config.window.is_zero())?;
+                let below = config.factor < Ratio::ONE;
+                if below { Err(PolicyError::FactorBelowOne(config.factor)) } else { Ok(()) }
+            }
         }
     }
 }
@@ -316,6 +325,39 @@ impl CostConfig {
 impl Default for CostConfig {
     fn default() -> CostConfig {
         CostConfig::AWS_STANDARD
+    }
+}
+
+/// The `adaptive` budget: of the retries that are asked for, the share max(0, (requests − factor × accepted) / (requests + 1))
+/// is refused, as Google's SRE book has it for clients, and gax for Rust for retries.
+///
+/// While the target accepts one request of `factor` or more, none is refused; in a total outage nearly all are, once a
+/// window's worth of successes is forgotten. First tries always go. The less the factor, the sooner it refuses.
+///
+/// *Defaults*: factor 2, window two minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdaptiveConfig {
+    /// How many requests there may be for one that is accepted: at least 1.
+    pub factor: Ratio,
+    /// How long a request counts.
+    pub window: Duration,
+}
+
+impl AdaptiveConfig {
+    /// The SRE book's numbers: twice what is accepted, over two minutes.
+    pub const SRE: AdaptiveConfig =
+        AdaptiveConfig { factor: Ratio::of(2, 1), window: Duration::from_secs(120) };
+}
+
+impl Default for AdaptiveConfig {
+    fn default() -> AdaptiveConfig {
+        AdaptiveConfig::SRE
+    }
+}
+
+impl From<AdaptiveConfig> for BudgetConfig {
+    fn from(config: AdaptiveConfig) -> BudgetConfig {
+        BudgetConfig::Adaptive(config)
     }
 }
 

@@ -40,6 +40,8 @@ pub enum PolicyError {
     MultiplierUnused(Ratio),
     /// The growth of this name has no effect on a jitter that grows from the last wait.
     GrowthUnused(&'static str),
+    /// The adaptive budget's `factor` is below 1: it would refuse retries of a target that accepts everything.
+    FactorBelowOne(Ratio),
     /// The jitter's x is above 1: the wait could be negative.
     JitterAboveOne(Ratio),
     /// `attempt_timeout` is not below `deadline`: no second attempt could follow a timeout.
@@ -198,6 +200,7 @@ impl PolicyError {
             PolicyError::StepsOutOfRange(_) => "steps",
             PolicyError::BaseNotFirstStep { .. } => "base",
             PolicyError::GrowthUnused(_) => "growth",
+            PolicyError::FactorBelowOne(_) => "budget.factor",
             PolicyError::JitterAboveOne(_) => "jitter",
             PolicyError::AttemptTimeoutNotBelowDeadline { .. } => "attempt_timeout",
             PolicyError::Zero(field) | PolicyError::TooLong { field, .. } => field,
@@ -243,6 +246,7 @@ impl PolicyError {
             }
             PolicyError::BaseNotFirstStep { .. } => "leave base out",
             PolicyError::MultiplierUnused(_) => "leave it out, or let the wait grow exponentially",
+            PolicyError::FactorBelowOne(_) => "take 1 or more, such as 2",
             PolicyError::GrowthUnused(_) => "take another jitter, or leave growth out",
             PolicyError::JitterAboveOne(_) => "take a share from 0 to 1",
             PolicyError::AttemptTimeoutNotBelowDeadline { .. } => {
@@ -392,6 +396,7 @@ impl PolicyError {
             PolicyError::BaseNotFirstStep { base, first } => {
                 write!(f, "base {base:?} is not the first of steps, {first:?}")
             }
+            PolicyError::FactorBelowOne(factor) => write!(f, "budget.factor {factor} is below 1"),
             PolicyError::MultiplierUnused(m) => write!(f, "multiplier {m} has no effect on this growth"),
             PolicyError::GrowthUnused(name) => {
                 write!(f, "a decorrelated wait grows from the last one, so growth {name} has no effect")

@@ -1,5 +1,6 @@
 //! Budgets against a brute-force count and the peers' published numbers: never a token too many, and hardly one too few.
 
+mod adaptive;
 mod books;
 mod carried;
 mod concurrency;

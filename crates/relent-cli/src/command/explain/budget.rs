@@ -42,6 +42,12 @@ pub(super) enum BudgetFacts {
         ratio: Ratio,
         minimum: u32,
     },
+    Adaptive {
+        #[serde(serialize_with = "number")]
+        factor: Ratio,
+        #[serde(rename = "window_ms", serialize_with = "ms")]
+        window: Duration,
+    },
     Cost {
         capacity: u32,
         retry: u32,
@@ -75,6 +81,9 @@ impl BudgetFacts {
             }
             BudgetConfig::Concurrency(budget) => {
                 BudgetFacts::Concurrency { ratio: budget.ratio, minimum: budget.minimum }
+            }
+            BudgetConfig::Adaptive(budget) => {
+                BudgetFacts::Adaptive { factor: budget.factor, window: budget.window }
             }
             BudgetConfig::Cost(CostConfig { capacity, retry, timeout, throttled, first_try }) => {
                 BudgetFacts::Cost { capacity, retry, timeout, throttled, first_try }
@@ -118,6 +127,10 @@ impl BudgetFacts {
                     percent(share(ratio))
                 ),
                 "  It bounds retries at once, not per second: where attempts fail fast, many follow one another.".into(),
+            ],
+            BudgetFacts::Adaptive { factor, window } => vec![
+                format!("  Of the last {}: up to {factor} requests for each that was accepted; beyond that the", length(window)),
+                "  larger part of the retries is refused, the more the fewer are accepted. Google's SRE book has it so.".into(),
             ],
             BudgetFacts::Cost { capacity, retry, timeout, throttled, first_try } => vec![
                 format!(
@@ -198,6 +211,12 @@ impl Bound {
             BudgetConfig::Throttle(budget) => {
                 let full = ThrottleBudget::new(budget).balance(Instant::ZERO);
                 bucket(share(budget.token_ratio), u32::try_from(full).unwrap_or(u32::MAX))
+            }
+            // What was accepted in the last window lets so many requests more be made before any is refused.
+            BudgetConfig::Adaptive(budget) => {
+                let more = share(budget.factor) - 1.0;
+                let window = budget.window;
+                Tokens { sustained: more, per_call: 0.0, per_second: 0.0, saved: more, reserve: 1, window }
             }
             // Each call may pay for one retry that succeeds, since that one costs nothing in the end.
             BudgetConfig::Cost(budget) => bucket(1.0, budget.capacity / budget.retry.max(1)),

@@ -178,6 +178,9 @@ fn load(report: &Report) -> Vec<String> {
         Some(BudgetFacts::Windowed { .. }) => {
             ("while they last", "of a busy caller, since every request deposits; so many a second besides")
         }
+        Some(BudgetFacts::Adaptive { .. }) => {
+            ("while enough is accepted", "once what was accepted is forgotten: hardly any is granted")
+        }
         Some(BudgetFacts::Throttle { .. } | BudgetFacts::Cost { .. }) => {
             ("while the bucket lasts", "once it is spent")
         }

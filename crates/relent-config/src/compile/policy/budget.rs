@@ -1,8 +1,8 @@
 //! `budget = { … }`: which budget pays for the retries, by its kind or by a peer's name.
 
 use relent_core::{
-    BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, PolicyError, Ratio, RatioConfig, ThrottleConfig,
-    WindowedConfig, defaults,
+    AdaptiveConfig, BudgetConfig, ConcurrencyConfig, CostConfig, Deposit, PolicyError, Ratio, RatioConfig,
+    ThrottleConfig, WindowedConfig, defaults,
 };
 
 use super::draft::Draft;
@@ -13,11 +13,12 @@ use crate::text::{Item, Table};
 pub(super) const RATIO_FIELDS: [&str; 5] = ["ratio", "window", "deposit", "reserve", "reserve_per_second"];
 
 /// The other kinds, each with its fields.
-const KINDS: [(&str, &[&str]); 4] = [
+const KINDS: [(&str, &[&str]); 5] = [
     ("windowed", &["ratio", "min_per_second", "ttl"]),
     ("throttle", &["max_tokens", "token_ratio"]),
     ("concurrency", &["ratio", "minimum"]),
     ("cost", &["capacity", "retry", "timeout", "throttled", "first_try"]),
+    ("adaptive", &["factor", "window"]),
 ];
 
 const DEPOSITS: [(&str, Deposit); 2] = [("success", Deposit::Success), ("request", Deposit::Request)];
@@ -53,6 +54,7 @@ pub(super) fn read(draft: &mut Draft, item: &Item<'_>, report: &mut Report) -> O
         "windowed" => windowed(fields).into(),
         "throttle" => throttle(fields).into(),
         "concurrency" => concurrency(fields).into(),
+        "adaptive" => adaptive(fields).into(),
         _ => cost(fields).into(),
     };
     let good = fields.good;
@@ -65,6 +67,7 @@ fn example(kind: &str) -> &'static str {
         "windowed" => "{ ratio = 0.2, min_per_second = 10, ttl = \"10s\" }",
         "throttle" => "{ max_tokens = 10, token_ratio = 0.1 }",
         "concurrency" => "{ ratio = 0.2, minimum = 3 }",
+        "adaptive" => "{ factor = 2, window = \"2m\" }",
         _ => "{ capacity = 500, retry = 5, timeout = 10 }",
     }
 }
@@ -144,6 +147,13 @@ fn concurrency(fields: &mut Fields<'_, '_>) -> ConcurrencyConfig {
     budget
 }
 
+fn adaptive(fields: &mut Fields<'_, '_>) -> AdaptiveConfig {
+    let mut budget = AdaptiveConfig::default();
+    fields.share("factor", "budget.factor", "2", &mut budget.factor);
+    fields.read("window", "budget.window", |item, report| item.length(report), &mut budget.window);
+    budget
+}
+
 fn cost(fields: &mut Fields<'_, '_>) -> CostConfig {
     let mut budget = CostConfig::default();
     fields.whole("capacity", "budget.capacity", &mut budget.capacity);
@@ -165,11 +175,13 @@ pub(super) fn set_right(error: &PolicyError, draft: &mut Draft) -> bool {
         (BudgetConfig::Throttle(budget), PolicyError::TokenRatioTooFine(_)) => {
             budget.token_ratio = Ratio::ONE
         }
+        (BudgetConfig::Adaptive(budget), PolicyError::FactorBelowOne(_)) => budget.factor = Ratio::ONE,
         (BudgetConfig::Cost(budget), PolicyError::CostAboveCapacity { field, .. }) => {
             set_price(budget, field)
         }
         (budget, PolicyError::Zero(field) | PolicyError::TooLong { field, .. }) => match (budget, *field) {
             (BudgetConfig::Ratio(budget), "budget.window") => budget.window = defaults::BUDGET_WINDOW,
+            (BudgetConfig::Adaptive(budget), "budget.window") => budget.window = defaults::BUDGET_WINDOW,
             (BudgetConfig::Windowed(budget), "budget.ttl") => budget.ttl = defaults::BUDGET_WINDOW,
             (BudgetConfig::Throttle(budget), "budget.token_ratio") => budget.token_ratio = Ratio::ONE,
             (BudgetConfig::Cost(budget), "budget.capacity") => budget.capacity = u32::MAX,
