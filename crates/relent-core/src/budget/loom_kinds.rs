@@ -7,11 +7,14 @@ use core::time::Duration;
 use loom::thread;
 
 use super::{
-    Budget, ConcurrencyBudget, CostBudget, Permit, Presence, ThrottleBudget, TokenClass, WindowedBudget,
-    WindowedState,
+    AdaptiveBudget, AdaptiveState, Budget, ConcurrencyBudget, CostBudget, Permit, Presence, ThrottleBudget,
+    TokenClass, WindowedBudget, WindowedState,
 };
 use crate::sync::loom_lock::LoomLock;
-use crate::{ConcurrencyConfig, CostConfig, Health, Instant, Ratio, ThrottleConfig, Verdict, WindowedConfig};
+use crate::{
+    AdaptiveConfig, ConcurrencyConfig, CostConfig, Health, Instant, Ratio, ThrottleConfig, Verdict,
+    WindowedConfig,
+};
 
 /// Later than any budget here was made, by more than a turn and less than a window.
 const NOW: Instant = Instant::from_nanos(5_000_000_000);
@@ -198,5 +201,37 @@ fn loom_windowed_no_start_is_lost_at_a_turn() {
         assert!(budget.balance(NOW) <= 2);
         caller.join().expect("it does not panic");
         assert_eq!(budget.balance(NOW), 2);
+    });
+}
+
+fn adaptive(factor: u32) -> Arc<AdaptiveBudget<LoomLock<AdaptiveState>>> {
+    let config = AdaptiveConfig { factor: Ratio::of(factor, 1), ..AdaptiveConfig::SRE };
+    Arc::new(AdaptiveBudget::new(&config, Instant::ZERO))
+}
+
+#[test]
+fn loom_adaptive_the_share_is_kept_whoever_asks_first() {
+    explore(Some(2), || {
+        let budget = adaptive(2);
+        // Three requests, none accepted: 3/4 of the retries are refused, and more of those after a refusal.
+        for _ in 0..3 {
+            budget.on_failure(Verdict::Transient, Health::Bad, NOW);
+        }
+        assert_eq!(three_ask(&budget).len(), 1);
+    });
+}
+
+#[test]
+fn loom_adaptive_no_success_is_lost_while_others_turn() {
+    explore(None, || {
+        let budget = adaptive(1);
+        let other = Arc::clone(&budget);
+        let there = thread::spawn(move || other.on_success(1, Some(NOW)));
+        budget.on_success(1, None);
+        budget.on_failure(Verdict::Permanent, Health::Good, NOW);
+        there.join().expect("it does not panic");
+        // All three were accepted, so one failure more than that is what is refused a part of.
+        budget.on_failure(Verdict::Transient, Health::Bad, NOW);
+        assert_eq!(budget.balance(NOW), 999_999 / 200_000);
     });
 }
