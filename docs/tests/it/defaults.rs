@@ -18,7 +18,7 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Defaults that no file could write, since they follow from other fields, or are those of another kind.
-const COMPUTED: [(&str, &str); 7] = [
+const COMPUTED: [(&str, &str); 8] = [
     ("budget.reserve", "max(3, attempts − 1)"),
     ("throttled.cap", "none: it does not grow"),
     ("throttled.attempts", "attempts"),
@@ -26,6 +26,7 @@ const COMPUTED: [(&str, &str); 7] = [
     ("budget.throttle", "–"),
     ("budget.concurrency", "–"),
     ("budget.cost", "–"),
+    ("budget.adaptive", "–"),
 ];
 
 fn read(policy: &str) -> Result<Policy, String> {
