@@ -17,7 +17,6 @@ use alloc::sync::Arc;
 use core::time::Duration;
 
 use crate::budget::{Permit, Presence};
-use crate::time::nanos;
 use crate::waiting::Seat;
 use crate::{
     Admission, Breaker, Budget, Cause, Credit, Failure, FreeRepeats, Health, Hold, Holds, Instant, Latencies,
@@ -108,8 +107,6 @@ pub struct Session {
     alarm: Instant,
     /// Attempts launched, free repeats included: the last id.
     launched: u32,
-    /// Attempts launched, free repeats aside: what `attempts` bounds.
-    counted: u32,
     ledger: Ledger,
     /// The breaker's leave for the attempt in flight.
     admission: Admission,
@@ -117,8 +114,12 @@ pub struct Session {
     phase: Phase,
     replayable: bool,
     ambiguous: bool,
-    /// The call counts as in flight until its end, where a budget wants to know.
-    presence: Option<Presence>,
+    /// The call's one free repeat is made.
+    freed: bool,
+    /// Whose word the wait follows.
+    origin: WaitOrigin,
+    /// Why the call ended.
+    reason: StopReason,
     /// What only a call with a failure needs.
     troubles: Option<Box<Troubles>>,
 }
@@ -138,21 +139,22 @@ struct Troubles {
     retry: u32,
     /// The last backoff in nanoseconds, which decorrelated jitter grows from.
     previous: u64,
-    /// The call's one free repeat is made.
-    freed: bool,
-    origin: WaitOrigin,
     seat: Option<Seat>,
     permit: Option<Permit>,
-    /// What the server asked for with the last failure, in nanoseconds and one more; 0 if it did not ask.
-    hint: u64,
     /// The last failure, for the attempt after it.
     past: Past,
-    /// Why the call ended.
-    reason: Option<StopReason>,
+    seldom: Option<Box<Seldom>>,
+}
+
+/// What few policies ask for: apart, since many calls may wait at once.
+#[derive(Debug, Default)]
+struct Seldom {
+    /// The attempts of a hedged call.
+    flights: Flights,
     /// From when on no attempt is started any more, if the time since the first failure bounds that.
     give_up: Option<Instant>,
-    /// What only a hedged call needs.
-    flights: Option<Box<Flights>>,
+    /// The call counts as in flight until its end, where a budget wants to know.
+    presence: Option<Presence>,
 }
 
 impl Session {
@@ -167,14 +169,15 @@ impl Session {
             started: now,
             alarm: Instant::NEVER,
             launched: 0,
-            counted: 0,
-            ledger: Ledger::new(policy.attempts()),
+            ledger: Ledger::default(),
             admission: Admission::ANY,
             repeat,
             phase: Phase::New,
             replayable: true,
             ambiguous: false,
-            presence: None,
+            freed: false,
+            origin: WaitOrigin::Backoff,
+            reason: StopReason::Succeeded,
             troubles: None,
         }
     }
@@ -223,9 +226,9 @@ impl Session {
         self.phase = Phase::Over;
         self.ledger.refund(context.credit);
         let took = now.map_or(Duration::ZERO, |now| now.since(started));
-        opening::tell_success(context, self.counted, admission, took, now.unwrap_or(started), now);
+        opening::tell_success(context, self.counted(), admission, took, now.unwrap_or(started), now);
         self.release();
-        self.presence = None;
+        self.leave();
     }
 
     /// Attempt `id` failed.
@@ -248,14 +251,14 @@ impl Session {
         let failure = self.of_all(failure);
         match self.decide(context, &failure, now) {
             Ok(decide::Go::AtOnce) => {
-                self.troubles().freed = true;
+                self.freed = true;
                 // It was never seen by anybody: where the breaker has no leave to give, it goes without.
                 self.admission = admit_retry(context, now).unwrap_or_default();
-                self.launch(context, now, false)
+                self.launch(context, now)
             }
             Ok(decide::Go::At { until, origin, seat, permit }) => {
+                self.origin = origin;
                 let troubles = self.troubles();
-                troubles.origin = origin;
                 (troubles.seat, troubles.permit) = (seat, permit);
                 self.alarm = until;
                 self.phase = Phase::Waiting;
@@ -264,7 +267,7 @@ impl Session {
             Err(reason) => {
                 // A 404 is good work of the target, if not what the caller hoped for.
                 if let (Health::Good, Some(budget)) = (failure.health, context.budget) {
-                    budget.on_good_failure(self.counted, now);
+                    budget.on_good_failure(self.counted(), now);
                 }
                 self.stop(reason)
             }
@@ -314,7 +317,7 @@ impl Session {
         match self.held_back(context, now) {
             Ok(None) => {}
             Ok(Some(until)) => {
-                self.troubles().origin = WaitOrigin::Server;
+                self.origin = WaitOrigin::Server;
                 self.alarm = until;
                 return Step::Wait { until };
             }
@@ -328,7 +331,7 @@ impl Session {
         if let Some(permit) = &mut self.troubles().permit {
             permit.spend();
         }
-        self.launch(context, now, true)
+        self.launch(context, now)
     }
 
     /// The caller gave the call up: tokens, seats and lent credit go back, and nobody is blamed unless the attempt had
@@ -395,8 +398,7 @@ impl Session {
     /// Whose word the present wait follows; `None` if the call is not waiting.
     #[must_use]
     pub fn wait_origin(&self) -> Option<WaitOrigin> {
-        let troubles = self.troubles.as_ref().filter(|_| self.phase == Phase::Waiting)?;
-        Some(troubles.origin)
+        (self.phase == Phase::Waiting).then_some(self.origin)
     }
 
     /// Whether the call has ended.
@@ -440,31 +442,47 @@ impl Session {
         self.troubles.get_or_insert_default()
     }
 
+    fn seldom(&mut self) -> &mut Seldom {
+        self.troubles().seldom.get_or_insert_default()
+    }
+
+    /// The call is no more in flight.
+    fn leave(&mut self) {
+        if let Some(seldom) = self.troubles.as_mut().and_then(|troubles| troubles.seldom.as_mut()) {
+            seldom.presence = None;
+        }
+    }
+
+    /// Attempts launched, free repeats aside: what `attempts` bounds.
+    fn counted(&self) -> u32 {
+        self.launched - u32::from(self.freed)
+    }
+
     /// The first attempt runs.
     fn opened(&mut self, opening: Opening) -> Launch {
         self.launched = 1;
-        self.counted = 1;
         self.alarm = opening.ends();
         self.ledger.remember(opening.told());
         self.admission = opening.admission();
         self.phase = Phase::Running;
         let launch = opening.launch();
-        self.presence = opening.into_presence();
+        if let Some(presence) = opening.into_presence() {
+            self.seldom().presence = Some(presence);
+        }
         launch
     }
 
-    fn launch<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant, counted: bool) -> Step {
+    fn launch<C: Credit + ?Sized>(&mut self, context: &Context<'_, C>, now: Instant) -> Step {
         self.launched += 1;
-        self.counted += u32::from(counted);
         self.started = now;
         self.alarm = opening::ends(context.policy, self.deadline, now);
         self.phase = Phase::Running;
         self.newest_in_fore();
         let can_retry = self.can_retry(context.policy);
         let hedges = self.hedges_left(context);
-        let left = self.ledger.tell(context.policy.nested(), can_retry, hedges, context.credit);
+        let left = self.ledger.tell(context.policy, can_retry, hedges, context.credit);
         let past = self.troubles().past.ambiguous(self.ambiguous);
-        let previous = self.counted - 1;
+        let previous = self.counted() - 1;
         Step::Launch(Launch { past, previous, ..Launch::new(self.launched, now, self.alarm, left) })
     }
 
@@ -481,9 +499,8 @@ impl Session {
         self.replayable &= failure.replayable;
         self.release();
         self.troubles().past = Past::of(failure);
-        self.troubles().hint = failure.hint.map_or(0, |hint| nanos(hint.wait).saturating_add(1));
         // What is repeated for free was never seen by anybody (gRFC A6: a transparent retry does not count).
-        let transparent = failure.free && !self.troubles().freed;
+        let transparent = failure.free && !self.freed;
         if let Some(budget) = context.budget
             && !transparent
         {
@@ -496,14 +513,14 @@ impl Session {
         if let Some(time) = context.policy.give_up_after() {
             // An attempt that lasted so long had worked: this is a first failure again.
             let lasted = now.since(self.started) >= time;
-            let give_up = &mut self.troubles().give_up;
+            let give_up = &mut self.seldom().give_up;
             *give_up = give_up.filter(|_| !lasted).or(Some(now + time));
         }
     }
 
     /// The nearer of the deadline and the point from which on nothing is started any more.
     fn last_start(&self) -> Instant {
-        let give_up = self.troubles.as_ref().and_then(|troubles| troubles.give_up);
+        let give_up = self.troubles.as_ref().and_then(|troubles| troubles.seldom.as_ref()?.give_up);
         give_up.map_or(self.deadline, |give_up| give_up.min(self.deadline))
     }
 
@@ -564,16 +581,17 @@ impl Session {
 
     fn stop(&mut self, reason: StopReason) -> Step {
         self.phase = Phase::Over;
-        self.presence = None;
-        self.troubles().reason = Some(reason);
+        self.leave();
+        self.reason = reason;
         Step::Stop(self.ended())
     }
 
     /// How a call that is over has ended.
     fn ended(&self) -> Stop {
-        let told = self.troubles.as_ref().and_then(|troubles| Some((troubles.reason?, troubles.hint)));
-        let (reason, hint) = told.unwrap_or((StopReason::Succeeded, 0));
-        let hint = hint.checked_sub(1).map(Duration::from_nanos);
+        let hint = self.troubles.as_ref().and_then(|troubles| troubles.past.hint());
+        // A call that succeeded in the end was not stopped by what the server had asked for before.
+        let hint = hint.filter(|_| self.reason != StopReason::Succeeded).map(|hint| hint.wait);
+        let reason = self.reason;
         Stop { reason, attempts: self.launched, ambiguous: self.ambiguous, hint }
     }
 

@@ -77,8 +77,6 @@ struct Live<K> {
     session: Session,
     /// What the attempt in flight grants to the calls inside it; of several, the one that is no hedge.
     inside: Surroundings,
-    /// Which that is.
-    id: AttemptId,
     /// The first clock reading; `NEVER` before it.
     began: Instant,
     /// What the driver keeps of a call that takes its time.
@@ -215,12 +213,10 @@ impl<H: Handle, K: Default> Call<H, K> {
 
     /// The first attempt goes on, or has failed.
     pub(crate) fn goes_on(&mut self, first: First) {
-        let id = first.launch().id;
         let session = first.opening.into_session(&self.shared().policy, self.repeat());
         let live = Live {
             session,
             inside: first.inside,
-            id,
             began: first.began.unwrap_or(Instant::NEVER),
             kept: K::default(),
         };
@@ -295,7 +291,7 @@ impl<H: Handle, K: Default> Call<H, K> {
     /// The attempt in flight succeeded; hedges beside it have been dropped.
     pub(crate) fn succeeded(&mut self) {
         let Stage::Live(live) = &self.stage else { return };
-        let (id, used) = (live.id, live.used());
+        let (id, used) = (live.session.unhedged(), live.used());
         self.succeeded_as(id, used);
     }
 
@@ -357,7 +353,7 @@ impl<H: Handle, K: Default> Call<H, K> {
         let shared = &*handle.retry().shared;
         let now = shared.timer.now();
         if let Some(id) = live.session.overdue(now) {
-            return if id == live.id { Alarm::Expired } else { Alarm::HedgeExpired(id) };
+            return if id == live.session.unhedged() { Alarm::Expired } else { Alarm::HedgeExpired(id) };
         }
         match live.session.hedge(&shared.context(), replayable, now) {
             Hedge::Launch(launch) => {
@@ -413,7 +409,7 @@ impl<H: Handle, K: Default> Call<H, K> {
     /// The attempt that is no hedge, and what the calls inside it add to its failure.
     fn known_of(&mut self, failure: Failure) -> (AttemptId, Failure) {
         let live = self.live();
-        (live.id, doubt(&live.inside, failure).used(live.used()))
+        (live.session.unhedged(), doubt(&live.inside, failure).used(live.used()))
     }
 
     fn ended(&mut self, id: AttemptId, failure: Failure, input: Input) -> Step {
@@ -530,7 +526,6 @@ impl<K> Live<K> {
     fn remember(&mut self, step: &Step, system: bool) {
         if let Step::Launch(launch) = step {
             self.inside = granted(launch, system);
-            self.id = launch.id;
         }
     }
 

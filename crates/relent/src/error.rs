@@ -79,26 +79,32 @@ impl<E> RetryError<E> {
 
     /// The last error that an attempt came to.
     pub fn last(&self) -> Option<&E> {
-        self.0.failures.last.as_ref()
+        self.0.failures.errors.last.as_ref()
     }
 
     /// The same, out of this one.
     pub fn into_last(self) -> Option<E> {
-        self.0.failures.last
+        self.0.failures.errors.last
     }
 
     /// Every error, the first one first (of more than a hundred, the first 99 and the last); only the last unless the handle was told to
     /// [`keep_errors`](crate::Retry::keep_errors).
     pub fn errors(&self) -> impl Iterator<Item = &E> {
-        self.0.failures.earlier.iter().flat_map(|errors| errors.iter()).chain(&self.0.failures.last)
+        let Errors { last, earlier } = &self.0.failures.errors;
+        earlier.iter().flat_map(|errors| errors.iter()).chain(last)
     }
 
     /// The same story with another error type.
     pub fn map<F>(self, mut change: impl FnMut(E) -> F) -> RetryError<F> {
         let Story { stop, elapsed, failures } = *self.0;
-        let earlier = failures.earlier.map(|errors| Box::new(errors.into_iter().map(&mut change).collect()));
-        let last = failures.last.map(change);
-        RetryError::new(stop, elapsed, Failures { last, last_timed_out: failures.last_timed_out, earlier })
+        let earlier =
+            failures.errors.earlier.map(|errors| Box::new(errors.into_iter().map(&mut change).collect()));
+        let last = failures.errors.last.map(change);
+        RetryError::new(
+            stop,
+            elapsed,
+            Failures { errors: Errors { last, earlier }, last_timed_out: failures.last_timed_out },
+        )
     }
 }
 
@@ -110,10 +116,16 @@ impl<E> RetryError<E> {
     /// The same story without the errors for which there is no other; the last one is asked about last.
     pub(crate) fn filter_map<F>(self, mut change: impl FnMut(E) -> Option<F>) -> RetryError<F> {
         let Story { stop, elapsed, failures } = *self.0;
-        let earlier =
-            failures.earlier.map(|errors| Box::new(errors.into_iter().filter_map(&mut change).collect()));
-        let last = failures.last.and_then(change);
-        RetryError::new(stop, elapsed, Failures { last, last_timed_out: failures.last_timed_out, earlier })
+        let earlier = failures
+            .errors
+            .earlier
+            .map(|errors| Box::new(errors.into_iter().filter_map(&mut change).collect()));
+        let last = failures.errors.last.and_then(change);
+        RetryError::new(
+            stop,
+            elapsed,
+            Failures { errors: Errors { last, earlier }, last_timed_out: failures.last_timed_out },
+        )
     }
 }
 
@@ -141,7 +153,7 @@ impl<E> fmt::Display for RetryError<E> {
 
 impl<E: Error + 'static> Error for RetryError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        let Failures { last, last_timed_out, .. } = &self.0.failures;
+        let Failures { errors: Errors { last, .. }, last_timed_out } = &self.0.failures;
         match last {
             Some(error) => Some(error),
             None => last_timed_out.then_some(&TimedOut),
@@ -164,24 +176,55 @@ impl Error for TimedOut {}
 /// A call of a million attempts keeps the errors that it began with, and its last one.
 const MOST_EARLIER: usize = 99;
 
-/// The errors of a call's attempts, as they come.
+/// What a call's attempts came to, as far as its error tells of it.
 #[derive(Debug)]
 pub(crate) struct Failures<E> {
-    last: Option<E>,
+    errors: Errors<E>,
     last_timed_out: bool,
-    /// `None`: only the last is asked for. Behind a box, since most callers ask for no more and many calls wait.
-    #[expect(clippy::box_collection, reason = "a pointer is all that the common case should carry")]
-    earlier: Option<Box<Vec<E>>>,
 }
 
 impl<E> Failures<E> {
     #[inline]
     pub(crate) fn new(keep_all: bool) -> Failures<E> {
-        Failures { last: None, last_timed_out: false, earlier: keep_all.then(Box::default) }
+        Failures { errors: Errors::new(keep_all), last_timed_out: false }
+    }
+
+    /// These errors, and whether the last attempt was ended by its time.
+    pub(crate) fn of(errors: Errors<E>, last_timed_out: bool) -> Failures<E> {
+        Failures { errors, last_timed_out }
     }
 
     pub(crate) fn add(&mut self, error: E) {
         self.last_timed_out = false;
+        self.errors.add(error);
+    }
+
+    pub(crate) fn last(&self) -> Option<&E> {
+        self.errors.last()
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn timed_out(&mut self) {
+        self.last_timed_out = true;
+    }
+}
+
+/// The errors of a call's attempts, as they come.
+#[derive(Debug)]
+pub(crate) struct Errors<E> {
+    last: Option<E>,
+    /// `None`: only the last is asked for. Behind a box, since most callers ask for no more and many calls wait.
+    #[expect(clippy::box_collection, reason = "a pointer is all that the common case should carry")]
+    earlier: Option<Box<Vec<E>>>,
+}
+
+impl<E> Errors<E> {
+    #[inline]
+    pub(crate) fn new(keep_all: bool) -> Errors<E> {
+        Errors { last: None, earlier: keep_all.then(Box::default) }
+    }
+
+    pub(crate) fn add(&mut self, error: E) {
         if let (Some(before), Some(earlier)) = (self.last.replace(error), &mut self.earlier)
             && earlier.len() < MOST_EARLIER
         {
@@ -191,9 +234,5 @@ impl<E> Failures<E> {
 
     pub(crate) fn last(&self) -> Option<&E> {
         self.last.as_ref()
-    }
-
-    pub(crate) fn timed_out(&mut self) {
-        self.last_timed_out = true;
     }
 }

@@ -228,7 +228,7 @@ impl<T: Clock> Shared<T> {
             self.handles.hears_times() || self.handles.budget().is_some_and(|budget| budget.hears_starts());
         let guarded = self.handles.breaker().is_some();
         // A breaker by another clock than the system's would be asked before the clock is read.
-        let known = !hears && !(guarded && !self.timer.is_system());
+        let known = !hears && (!guarded || self.timer.is_system());
         let plain = plain(&self.policy, &self.timer).filter(|_| known);
         (self.plain, self.guarded) = if guarded { (None, plain) } else { (plain, None) };
     }

@@ -17,7 +17,7 @@ use crate::ambient::Surroundings;
 use crate::attempt::Attempt;
 use crate::call::{Call, Handle};
 use crate::classify::Classify;
-use crate::error::{Failures, RetryError};
+use crate::error::{Errors, Failures, RetryError};
 use crate::retry::Retry;
 use crate::timer::{Clock, Timer, poll_until};
 #[cfg(feature = "http")]
@@ -122,6 +122,8 @@ pin_project! {
         call: Call<H, Kept<E, Fut>>,
         operation: F,
         phase: Phase,
+        // The attempt that ended last was ended by its time.
+        timed_out: bool,
         #[pin]
         attempt: Option<Fut>,
         #[pin]
@@ -144,14 +146,14 @@ pin_project! {
 
 /// What a call keeps that takes its time.
 struct Kept<E, Fut> {
-    failures: Option<Failures<E>>,
+    errors: Option<Errors<E>>,
     /// Attempts beside the first; a box, since most calls have none.
     hedges: Option<Box<Hedges<Fut>>>,
 }
 
 impl<E, Fut> Default for Kept<E, Fut> {
     fn default() -> Kept<E, Fut> {
-        Kept { failures: None, hedges: None }
+        Kept { errors: None, hedges: None }
     }
 }
 
@@ -176,7 +178,7 @@ where
     #[inline]
     pub(crate) fn new(handle: H, operation: F) -> Self {
         let call = Call::new(handle, Repeat::Yes);
-        Run { call, operation, phase: Phase::Plain, attempt: None, sleep: None }
+        Run { call, operation, phase: Phase::Plain, timed_out: false, attempt: None, sleep: None }
     }
 
     /// Repeats only what was provably not executed (a refused connection, [`Verdict::Unprocessed`]): for operations that
@@ -398,7 +400,8 @@ where
             }
             Poll::Ready(Err(error)) => {
                 let failure = this.call.handle().retry().classify.classify(&error);
-                failures(this.call).add(error);
+                *this.timed_out = false;
+                errors(this.call).add(error);
                 Poll::Ready(Err(this.call.failed(failure)))
             }
             Poll::Pending if this.call.may_be_hedged() => self.poll_hedged(cx),
@@ -412,7 +415,7 @@ where
         let Some(ends) = this.call.ends() else { return Poll::Pending };
         ready!(poll_until(&this.call.shared().timer, ends, this.sleep, cx));
         end_attempt(this.call, this.attempt);
-        failures(this.call).timed_out();
+        *this.timed_out = true;
         Poll::Ready(this.call.expired(Failure::timed_out()))
     }
 }
@@ -445,7 +448,7 @@ where
                 this.sleep.set(None);
                 let operation = this.operation;
                 let (inside, kept) = this.call.inside_and_kept();
-                let last = kept.failures.as_ref().and_then(Failures::last);
+                let last = kept.errors.as_ref().and_then(Errors::last);
                 let attempt = inside.enter(|| operation.start(Attempt::new(&launch), last));
                 this.attempt.set(Some(attempt));
                 *this.phase = Phase::Attempt;
@@ -487,9 +490,9 @@ where
         *this.phase = Phase::Done;
         end_all(this.call, this.attempt.as_mut());
         this.sleep.set(None);
-        let failures =
-            this.call.kept().and_then(|kept| kept.failures.take()).unwrap_or_else(|| Failures::new(false));
-        RetryError::new(stop, this.call.elapsed(), failures)
+        let errors =
+            this.call.kept().and_then(|kept| kept.errors.take()).unwrap_or_else(|| Errors::new(false));
+        RetryError::new(stop, this.call.elapsed(), Failures::of(errors, *this.timed_out))
     }
 }
 
@@ -539,10 +542,10 @@ fn end_running_attempt<H: Handle, K, Fut>(call: &mut Call<H, K>, mut attempt: Pi
 }
 
 /// The errors of a call that is under way.
-fn failures<H: Handle, E, Fut>(call: &mut Call<H, Kept<E, Fut>>) -> &mut Failures<E> {
+fn errors<H: Handle, E, Fut>(call: &mut Call<H, Kept<E, Fut>>) -> &mut Errors<E> {
     let keep_all = call.shared().keep_errors;
     let kept = call.kept().expect("an attempt of a call under way has failed");
-    kept.failures.get_or_insert_with(|| Failures::new(keep_all))
+    kept.errors.get_or_insert_with(|| Errors::new(keep_all))
 }
 
 impl<H: Handle, F, Fut, E> fmt::Debug for Run<H, F, Fut, E>

@@ -42,13 +42,13 @@ impl Session {
         ensure(failure.free || self.may_repeat(failure), StopReason::UnsafeToRepeat)?;
         // 4. Can it be?
         ensure(self.replayable, StopReason::NotReplayable)?;
-        if failure.free && !self.freed() && context.free_repeats.admits(now) {
+        if failure.free && !self.freed && context.free_repeats.admits(now) {
             return Ok(Go::AtOnce);
         }
         ensure(self.may_repeat(failure), StopReason::UnsafeToRepeat)?;
         // 5. Are attempts left, by policy and by credit?
-        ensure(self.counted < context.policy.attempts_after(failure), StopReason::AttemptsExhausted)?;
-        ensure(self.ledger.affords(context.credit), StopReason::CreditExhausted)?;
+        ensure(self.counted() < context.policy.attempts_after(failure), StopReason::AttemptsExhausted)?;
+        ensure(self.ledger.affords(context.policy.attempts(), context.credit), StopReason::CreditExhausted)?;
         // 6. How long, and does the server ask for no more than can be waited out?
         let hint = self.hint(failure, context);
         ensure(hint.is_none_or(|h| h.wait <= context.policy.max_hint()), StopReason::HintTooLong)?;
@@ -94,8 +94,8 @@ impl Session {
         ensure(now < self.deadline, StopReason::DeadlineExceeded)?;
         ensure(self.repeat == Repeat::Yes, StopReason::UnsafeToRepeat)?;
         ensure(self.replayable && replayable, StopReason::NotReplayable)?;
-        ensure(self.counted < context.policy.attempts(), StopReason::AttemptsExhausted)?;
-        ensure(self.ledger.affords(context.credit), StopReason::CreditExhausted)?;
+        ensure(self.counted() < context.policy.attempts(), StopReason::AttemptsExhausted)?;
+        ensure(self.ledger.affords(context.policy.attempts(), context.credit), StopReason::CreditExhausted)?;
         ensure(context.hold.is_none_or(|hold| hold.held_until() <= now), StopReason::HintTooLong)?;
         ensure(now + context.policy.min_attempt_time() < self.deadline, StopReason::DeadlineTooClose)?;
         let admitted = context.breaker.is_none_or(|breaker| breaker.admits_retry(now, now));
@@ -162,10 +162,6 @@ impl Session {
         let bits = context.random.next_u64();
         troubles.previous = context.policy.backoff().draw_nanos(troubles.retry, troubles.previous, bits);
         Duration::from_nanos(troubles.previous)
-    }
-
-    fn freed(&mut self) -> bool {
-        self.troubles().freed
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Flights {
     aside: Vec<Flight>,
     /// The attempt that stands in the session, if it is not the newest.
     fore: Option<AttemptId>,
+    /// The attempt that is no hedge, once there are some.
+    base: Option<AttemptId>,
     /// Hedges made.
     made: u32,
     /// When the last one was.
@@ -88,7 +90,9 @@ impl Session {
             Ok(Granted { permit, admission }) => {
                 self.lay_aside();
                 self.admission = admission;
+                let base = self.unhedged();
                 let hedging = self.flights();
+                hedging.base = Some(base);
                 hedging.made += 1;
                 hedging.last = now;
                 Hedge::Launch(self.launch_hedge(context, permit, now))
@@ -98,6 +102,14 @@ impl Session {
                 Hedge::Refused(reason)
             }
         }
+    }
+
+    /// The attempt of those in flight that is no hedge, or was; without hedges the newest one.
+    #[must_use]
+    #[inline]
+    pub fn unhedged(&self) -> AttemptId {
+        let base = self.known_flights().and_then(|flights| flights.base);
+        base.unwrap_or(AttemptId::numbered(self.launched))
     }
 
     /// How many attempts are in flight.
@@ -147,7 +159,7 @@ impl Session {
 
     /// The last attempt in flight failed: what is decided by is what all of them were told.
     pub(super) fn of_all(&mut self, mut failure: Failure) -> Failure {
-        let Some(flights) = self.troubles.as_mut().and_then(|troubles| troubles.flights.as_mut()) else {
+        let Some(flights) = self.known_flights_mut() else {
             return failure;
         };
         if flights.stopped && failure.stop.is_none() {
@@ -180,21 +192,20 @@ impl Session {
     /// The attempt that stands in the session.
     #[inline]
     pub(super) fn fore(&self) -> AttemptId {
-        let fore = self.troubles.as_ref().and_then(|troubles| troubles.flights.as_ref()?.fore);
+        let fore = self.known_flights().and_then(|flights| flights.fore);
         fore.unwrap_or(AttemptId::numbered(self.launched))
     }
 
     /// Hedges that this call may still make.
     pub(super) fn hedges_left<C: ?Sized>(&self, context: &Context<'_, C>) -> u32 {
-        let made =
-            self.troubles.as_ref().and_then(|troubles| troubles.flights.as_ref()).map_or(0, |f| f.made);
+        let made = self.known_flights().map_or(0, |f| f.made);
         opening::hedges(context.policy, self.repeat).saturating_sub(made)
     }
 
     /// When the next hedge is due; `None` if there is none to come.
     fn hedge_at<C: ?Sized>(&self, context: &Context<'_, C>, now: Instant) -> Option<Instant> {
         let config = context.policy.hedge()?;
-        let flights = self.troubles.as_ref().and_then(|troubles| troubles.flights.as_ref());
+        let flights = self.known_flights();
         let over = flights.is_some_and(|flights| flights.over);
         if self.phase != Phase::Running || over || self.hedges_left(context) == 0 {
             return None;
@@ -217,13 +228,12 @@ impl Session {
     ) -> Launch {
         self.ledger.retry(context.credit);
         self.launched += 1;
-        self.counted += 1;
         self.started = now;
         self.alarm = opening::ends(context.policy, self.deadline, now);
         self.troubles().permit = permit;
         let left = self.ledger.tell_hedge(context.policy.nested());
         let past = self.troubles().past.ambiguous(self.ambiguous);
-        let previous = self.counted - 1;
+        let previous = self.counted() - 1;
         Launch { past, previous, ..Launch::new(self.launched, now, self.alarm, left) }
     }
 
@@ -248,7 +258,7 @@ impl Session {
     }
 
     fn pop_aside(&mut self) -> Option<Flight> {
-        self.troubles.as_mut()?.flights.as_mut()?.aside.pop()
+        self.known_flights_mut()?.aside.pop()
     }
 
     fn drop_permit(&mut self) {
@@ -256,12 +266,20 @@ impl Session {
     }
 
     fn aside(&self) -> &[Flight] {
-        let flights = self.troubles.as_ref().and_then(|troubles| troubles.flights.as_ref());
+        let flights = self.known_flights();
         flights.map_or(&[], |flights| &flights.aside)
     }
 
+    fn known_flights(&self) -> Option<&Flights> {
+        Some(&self.troubles.as_ref()?.seldom.as_ref()?.flights)
+    }
+
+    fn known_flights_mut(&mut self) -> Option<&mut Flights> {
+        Some(&mut self.troubles.as_mut()?.seldom.as_mut()?.flights)
+    }
+
     fn flights(&mut self) -> &mut Flights {
-        self.troubles().flights.get_or_insert_default()
+        &mut self.seldom().flights
     }
 
     pub(super) fn earliest_end(&self) -> Instant {
@@ -270,8 +288,8 @@ impl Session {
 
     /// A retry is launched: no other attempt is in flight.
     pub(super) fn newest_in_fore(&mut self) {
-        if let Some(flights) = self.troubles.as_mut().and_then(|troubles| troubles.flights.as_mut()) {
-            flights.fore = None;
+        if let Some(flights) = self.known_flights_mut() {
+            (flights.fore, flights.base) = (None, None);
         }
     }
 }

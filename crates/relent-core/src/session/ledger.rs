@@ -1,11 +1,9 @@
 //! A call's account of attempt credit: its own further attempts, and what it took from the layers above.
 
-use crate::{Credit, Nested, Used};
+use crate::{Credit, Nested, Policy, Used};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// Further attempts this call may still make, by its policy: retries here and extra attempts below both count.
-    further: u32,
     /// Extra attempts made at and below this call.
     used: u32,
     /// Told to the attempt in flight.
@@ -62,19 +60,21 @@ fn below(used: Used, told: u32) -> u32 {
 }
 
 impl Ledger {
-    pub(super) fn new(attempts: u32) -> Ledger {
-        Ledger { further: attempts.saturating_sub(1), used: 0, told: 0, lent: 0, taken: 0 }
+    /// Further attempts this call may still make, of so many by its policy: retries here and extra attempts below both
+    /// count.
+    fn further(&self, attempts: u32) -> u32 {
+        attempts.saturating_sub(1).saturating_sub(self.used)
     }
 
     /// Tells the next attempt.
     pub(super) fn tell<C: Credit + ?Sized>(
         &mut self,
-        nested: Nested,
+        policy: &Policy,
         can_retry: bool,
         hedges: u32,
         credit: &C,
     ) -> Option<u32> {
-        let told = tell(nested, can_retry, self.further, hedges, credit);
+        let told = tell(policy.nested(), can_retry, self.further(policy.attempts()), hedges, credit);
         self.remember(told);
         told.left
     }
@@ -103,7 +103,6 @@ impl Ledger {
     pub(super) fn settle<C: Credit + ?Sized>(&mut self, used: Used, credit: &C) {
         let below = below(used, self.told);
         self.used = self.used.saturating_add(below);
-        self.further = self.further.saturating_sub(below);
         let spent = below.min(self.lent);
         self.taken += spent;
         if self.lent > spent {
@@ -114,20 +113,18 @@ impl Ledger {
     }
 
     /// Whether policy (and what was spent below) and the layers above leave an attempt.
-    pub(super) fn affords<C: Credit + ?Sized>(&self, credit: &C) -> bool {
-        self.further > 0 && credit.left().is_none_or(|left| left > 0)
+    pub(super) fn affords<C: Credit + ?Sized>(&self, attempts: u32, credit: &C) -> bool {
+        self.further(attempts) > 0 && credit.left().is_none_or(|left| left > 0)
     }
 
     /// One further attempt is decided.
     pub(super) fn retry<C: Credit + ?Sized>(&mut self, credit: &C) {
-        self.further -= 1;
         self.used += 1;
         self.taken += credit.take(1);
     }
 
     /// ... and is not made after all.
     pub(super) fn unretry<C: Credit + ?Sized>(&mut self, credit: &C) {
-        self.further += 1;
         self.used -= 1;
         if self.taken > 0 {
             self.taken -= 1;

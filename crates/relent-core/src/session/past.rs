@@ -93,7 +93,7 @@ impl Past {
         self.bits & bit != 0
     }
 
-    fn hint(self) -> Option<Hint> {
+    pub(super) fn hint(self) -> Option<Hint> {
         let wait = u64::from(self.hint[0]) | u64::from(self.hint[1]) << 32;
         self.has(HINTED).then(|| Hint { wait: Duration::from_nanos(wait), exact: self.has(EXACT) })
     }

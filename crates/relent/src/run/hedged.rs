@@ -6,12 +6,12 @@ use std::task::{Context, Poll, ready};
 use relent_core::{AttemptId, Failure, Launch, Step};
 
 use super::hedges::{EndedHedge, Hedges};
-use super::{Operation, Run, end_all, end_attempt, failures};
+use super::{Operation, Run, end_all, end_attempt, errors};
 use crate::ambient::Surroundings;
 use crate::attempt::Attempt;
 use crate::call::{Alarm, Handle};
 use crate::classify::Classify;
-use crate::error::Failures;
+use crate::error::Errors;
 use crate::timer::{Timer, poll_until};
 
 impl<H, F, Fut, V, E> Run<H, F, Fut, E>
@@ -39,7 +39,7 @@ where
                 Alarm::Hedge(launch, inside) => self.as_mut().start_hedge(&launch, inside),
                 Alarm::Expired => {
                     end_attempt(this.call, this.attempt);
-                    failures(this.call).timed_out();
+                    *this.timed_out = true;
                     return Poll::Ready(Err(this.call.expired(Failure::timed_out())));
                 }
                 Alarm::HedgeExpired(id) => {
@@ -53,7 +53,7 @@ where
         let this = self.project();
         let operation = this.operation;
         let Some(kept) = this.call.kept() else { return };
-        let last = kept.failures.as_ref().and_then(Failures::last);
+        let last = kept.errors.as_ref().and_then(Errors::last);
         let hedges = kept.hedges.get_or_insert_with(|| Box::new(Hedges::new()));
         hedges.start(launch, inside, || operation.start(Attempt::new(launch), last));
     }
@@ -71,7 +71,8 @@ where
             }
             Err(error) => {
                 let failure = this.call.handle().retry().classify.classify(&error);
-                failures(this.call).add(error);
+                *this.timed_out = false;
+                errors(this.call).add(error);
                 Err(this.call.hedge_failed(id, &inside, failure))
             }
         }
@@ -82,7 +83,7 @@ where
         let hedges = this.call.kept().and_then(|kept| kept.hedges.as_mut());
         let ended = hedges.and_then(|hedges| hedges.end(id));
         let inside = ended.unwrap_or(Surroundings::NONE);
-        failures(this.call).timed_out();
+        *this.timed_out = true;
         this.call.hedge_expired(id, &inside, Failure::timed_out())
     }
 }
