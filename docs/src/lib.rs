@@ -15,6 +15,11 @@ mod deadlines {}
 #[doc = include_str!("../classification.md")]
 mod classification {}
 
+/// What calls came to.
+#[cfg(doctest)]
+#[doc = include_str!("../observability.md")]
+mod observability {}
+
 /// gRPC, tonic and service configs.
 #[cfg(doctest)]
 #[doc = include_str!("../grpc.md")]

@@ -85,4 +85,9 @@ pub trait Breaker: fmt::Debug + Send + Sync {
         let _ = now;
         None
     }
+
+    /// The state that it is in; `None` where it has none to tell.
+    fn state(&self) -> Option<BreakerState> {
+        None
+    }
 }

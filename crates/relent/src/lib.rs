@@ -100,6 +100,7 @@ mod handles;
 pub mod http;
 #[cfg(feature = "tower")]
 mod layer;
+pub mod observe;
 pub mod outcome;
 mod random;
 mod retry;

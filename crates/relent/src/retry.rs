@@ -10,6 +10,7 @@ use crate::attempt::Attempt;
 use crate::classify::Standard;
 use crate::event::{Event, Listener};
 use crate::handles::Handles;
+use crate::observe::{Counts, Snapshot};
 use crate::timer::{Clock, SystemTimer};
 
 /// Retries calls by one [`Policy`]: the handle that you keep and clone.
@@ -53,6 +54,8 @@ pub(crate) struct Shared<T> {
     pub(crate) handles: Handles,
     pub(crate) keep_errors: bool,
     pub(crate) listener: Option<Listener>,
+    pub(crate) counts: Counts,
+    pub(crate) name: Option<Arc<str>>,
     #[cfg(feature = "http")]
     pub(crate) memory: Arc<crate::http::ReplayMemory>,
 }
@@ -120,6 +123,59 @@ impl<C, T: Clock> Retry<C, T> {
         })
     }
 
+    /// Names the handle, for what is told of it.
+    ///
+    /// # Panics
+    /// If the handle has been cloned: tell it before.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        self.configure(|shared| shared.name = Some(name.into()))
+    }
+
+    /// Writes what happens as events of `tracing`, target `relent`, with the handle's name as `handle`: give that before.
+    ///
+    /// # Panics
+    /// If the handle has been cloned: tell it before.
+    #[cfg(feature = "tracing")]
+    #[must_use]
+    pub fn traced(self) -> Self {
+        let name = self.shared.name.clone().unwrap_or_else(|| "-".into());
+        self.on_event(move |event| crate::observe::trace(&name, event))
+    }
+
+    /// Counts what happens with `metrics`, under the label `handle` and this name.
+    ///
+    /// # Panics
+    /// If the handle has been cloned: tell it before.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn metered(self, name: &'static str) -> Self {
+        self.named(name).on_event(move |event| crate::observe::meter(name, event))
+    }
+
+    /// What its calls came to since it was made.
+    ///
+    /// ```
+    /// use relent::{Policy, Retry, Verdict};
+    ///
+    /// let policy = Policy::constant(std::time::Duration::ZERO).build()?;
+    /// let retry = Retry::new(policy).named("shop").classify(|_: &&str| Verdict::Transient);
+    /// let _ = retry.run_blocking(|_| Err::<(), _>("down"));
+    /// let seen = retry.snapshot();
+    /// assert_eq!((seen.failed_attempts, seen.retries, seen.stops.len()), (3, 2, 1));
+    /// # Ok::<(), relent::PolicyError>(())
+    /// ```
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            name: self.shared.name.clone(),
+            waiting: self.waiting(),
+            budget_balance: self.budget_balance(),
+            budget: self.budget_counts(),
+            breaker: self.shared.handles.breaker().and_then(|breaker| breaker.state()),
+            ..self.shared.counts.snapshot()
+        }
+    }
+
     /// Takes its tokens from `budget`: your own, or one shared with other handles.
     ///
     /// # Panics
@@ -184,6 +240,7 @@ impl<C, T: Clock> Retry<C, T> {
         alike.arrange();
         alike.keep_errors = shared.keep_errors;
         alike.listener = shared.listener.clone();
+        alike.name = shared.name.clone();
         if let Some(listener) = &alike.listener {
             alike.handles.tell_changes_to(listener.clone());
         }
@@ -217,6 +274,8 @@ impl<T: Clock> Shared<T> {
             handles,
             keep_errors: false,
             listener: None,
+            counts: Counts::default(),
+            name: None,
         };
         shared.arrange();
         shared
@@ -247,6 +306,7 @@ impl<T: Clock> Shared<T> {
 
     #[inline]
     pub(crate) fn tell(&self, event: &Event) {
+        self.counts.note(event);
         if let Some(listener) = &self.listener {
             listener.tell(event);
         }

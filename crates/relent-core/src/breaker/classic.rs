@@ -203,6 +203,10 @@ impl<L: Lock<ClassicState> + fmt::Debug> Breaker for Classic<L> {
         self.config.slow_call.is_some_and(|limit| took >= limit)
     }
 
+    fn state(&self) -> Option<BreakerState> {
+        Some(Classic::state(self))
+    }
+
     fn opens_again(&self, now: Instant) -> Option<Instant> {
         if self.word.load(Ordering::Relaxed) & 1 == 0 {
             return None;

@@ -159,6 +159,24 @@ pub enum StopReason {
 }
 
 impl StopReason {
+    /// All of them.
+    pub const ALL: [StopReason; 14] = [
+        StopReason::Succeeded,
+        StopReason::NotRetryable,
+        StopReason::StoppedByPeer,
+        StopReason::UnsafeToRepeat,
+        StopReason::NotReplayable,
+        StopReason::AttemptsExhausted,
+        StopReason::CreditExhausted,
+        StopReason::HintTooLong,
+        StopReason::DeadlineTooClose,
+        StopReason::TooManyWaiting,
+        StopReason::BreakerOpen,
+        StopReason::BudgetExhausted,
+        StopReason::DeadlineExceeded,
+        StopReason::Cancelled,
+    ];
+
     /// The name used in logs, metrics and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -23,6 +23,7 @@ use super::replay::{Replay, ReplayBody};
 use super::status::with_fields;
 use super::wire;
 use crate::ambient::Surroundings;
+use crate::attempt::Attempt;
 use crate::call::Call;
 use crate::classify::Classify;
 use crate::error::{Failures, RetryError};
@@ -107,6 +108,7 @@ impl<S, B> Sender<S, B> {
             wire::stamp(&mut parts.headers, launch);
         }
         self.protocol.stamp(&mut parts, launch);
+        parts.extensions.insert(Attempt::new(launch));
         Request::from_parts(parts, body)
     }
 

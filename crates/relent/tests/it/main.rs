@@ -25,6 +25,8 @@ mod http;
 #[cfg(feature = "tower")]
 mod layer;
 mod nested;
+#[cfg(all(feature = "tracing", feature = "metrics"))]
+mod observe;
 mod outcome;
 mod peers;
 mod probes;
