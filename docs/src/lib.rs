@@ -20,6 +20,11 @@ mod classification {}
 #[doc = include_str!("../observability.md")]
 mod observability {}
 
+/// A second attempt beside a slow one.
+#[cfg(doctest)]
+#[doc = include_str!("../hedging.md")]
+mod hedging {}
+
 /// gRPC, tonic and service configs.
 #[cfg(doctest)]
 #[doc = include_str!("../grpc.md")]
