@@ -25,6 +25,11 @@ mod observability {}
 #[doc = include_str!("../hedging.md")]
 mod hedging {}
 
+/// When a target is left alone.
+#[cfg(doctest)]
+#[doc = include_str!("../breaker.md")]
+mod breaker {}
+
 /// gRPC, tonic and service configs.
 #[cfg(doctest)]
 #[doc = include_str!("../grpc.md")]
